@@ -1,0 +1,100 @@
+import SparkLine._
+
+ThisBuild / organization := "org.icebergwritercompat"
+ThisBuild / version := IO.read(file("VERSION")).trim
+ThisBuild / licenses := Seq(License.Apache2)
+ThisBuild / description := "Delta tables that are safe to read and write as Apache Iceberg tables"
+
+// The jars a session needs besides Spark's own, resolved only so that `stage` can copy them.
+lazy val DeltaRuntime = config("delta-runtime").hide
+
+lazy val stage = taskKey[Seq[File]]("Copies this line's jars into the Python package.")
+lazy val coordinates = taskKey[Unit]("Fails unless the published name carries the Spark line.")
+
+lazy val spark40 = line(SparkLine.spark40)
+lazy val spark41 = line(SparkLine.spark41)
+lazy val spark42 = line(SparkLine.spark42)
+
+lazy val root = (project in file("."))
+  .aggregate(spark41)
+  .settings(publish / skip := true)
+
+def line(l: SparkLine): Project =
+  Project(l.projectId, file("target") / l.projectId)
+    .configs(DeltaRuntime)
+    .settings(
+      moduleName := s"iceberg-writer-compat_${l.name}",
+      scalaVersion := l.scala,
+      sourceDirectory := (ThisBuild / baseDirectory).value / "scala" / "src",
+      Compile / unmanagedSourceDirectories ++= shimFolders("main", l),
+      Test / unmanagedSourceDirectories ++= shimFolders("test", l),
+      // Scala refuses Java sources that extend its sealed classes, but not their class files.
+      compileOrder := CompileOrder.JavaThenScala,
+      scalacOptions ++= Seq(
+        "-release:17",
+        "-deprecation",
+        "-feature",
+        "-unchecked",
+        "-Xlint",
+        "-Ywarn-unused",
+        "-Werror"),
+      javacOptions ++= Seq("--release", "17", "-Xlint:all,-serial,-processing", "-Werror"),
+      libraryDependencies ++= Seq(
+        "org.apache.spark" %% "spark-sql" % l.spark % Provided,
+        "io.delta" % s"delta-spark_${l.name}_2.13" % delta % Provided,
+        "org.scalatest" %% "scalatest" % "3.2.20" % Test,
+        "io.delta" % s"delta-spark_${l.name}_2.13" % delta % DeltaRuntime intransitive (),
+        "io.delta" % "delta-storage" % delta % DeltaRuntime intransitive ()),
+      Compile / resourceGenerators += versionResource(l).taskValue,
+      Test / fork := true,
+      Test / parallelExecution := false,
+      Test / baseDirectory := {
+        val folder = target.value / "test-home"
+        IO.createDirectory(folder)
+        folder
+      },
+      Test / javaOptions ++= testJvmOptions.value,
+      Test / envVars += "SPARK_LOCAL_IP" -> "127.0.0.1",
+      Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+      stage := stageJars(l).value)
+
+/** The shim folders of a line, for the main or the test sources. */
+def shimFolders(kind: String, l: SparkLine): Seq[File] =
+  l.shims.map(name => file("scala") / "shims" / name / kind / "scala")
+
+/** Tells the running jar which versions it was built for. */
+def versionResource(l: SparkLine) = Def.task {
+  val target = (Compile / resourceManaged).value / "iceberg-writer-compat.properties"
+  IO.write(target, s"version=${version.value}\nspark=${l.name}\ndelta=$delta\n")
+  Seq(target)
+}
+
+/** What Spark itself passes to a driver JVM of this Java version. */
+lazy val testJvmOptions = Def.task {
+  val launcher = (Test / dependencyClasspath).value
+    .map(_.data)
+    .find(_.getName.startsWith("spark-launcher"))
+    .getOrElse(sys.error("spark-launcher is not on the test class path"))
+  val loader = new java.net.URLClassLoader(Array(launcher.toURI.toURL), null)
+  val options =
+    try
+      loader
+        .loadClass("org.apache.spark.launcher.JavaModuleOptions")
+        .getMethod("defaultModuleOptions")
+        .invoke(null)
+        .asInstanceOf[String]
+    finally loader.close()
+  options.trim.split("\\s+").toSeq ++ Seq("-Xmx2g", "-Xss4m", "-Dspark.testing=false")
+}
+
+/** Puts the thin jar and Delta's own jars where the Python package looks for them. */
+def stageJars(l: SparkLine) = Def.task {
+  val thin = (Compile / packageBin).value
+  val delta = update.value.select(configurationFilter(DeltaRuntime.name))
+  val folder = (ThisBuild / baseDirectory).value /
+    "python" / "iceberg_writer_compat" / "jars" / s"spark-${l.name}"
+  IO.delete(folder)
+  val copies = (thin -> folder / thin.getName) +: delta.map(jar => jar -> folder / "delta" / jar.getName)
+  copies.foreach { case (from, to) => IO.copyFile(from, to) }
+  copies.map(_._2)
+}

@@ -1,0 +1,32 @@
+import sbt._
+
+/** One supported Spark line: every version and every folder that differs between lines is here.
+  *
+  * @param spark
+  *   the Spark release the jar is compiled and tested against
+  * @param scala
+  *   the Scala release that Spark line is built with
+  * @param shims
+  *   the folders below `scala/shims` this line takes, each named by the range of lines it serves
+  */
+final case class SparkLine(spark: String, scala: String, shims: Seq[String] = Nil) {
+
+  /** The short name users know, such as `4.1`. */
+  val name: String = spark.split('.').take(2).mkString(".")
+
+  /** The sbt project that builds this line, such as `spark41`. */
+  val projectId: String = "spark" + name.replace(".", "")
+}
+
+/** The lines this project supports; the names in `shims` are folders below `scala/shims`. */
+object SparkLine {
+
+  /** The one Delta release the hooks are written for. */
+  val delta = "4.4.0"
+
+  val spark40: SparkLine = SparkLine(spark = "4.0.4", scala = "2.13.17")
+  val spark41: SparkLine = SparkLine(spark = "4.1.3", scala = "2.13.17")
+  val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")
+
+  val all: Seq[SparkLine] = Seq(spark40, spark41, spark42)
+}

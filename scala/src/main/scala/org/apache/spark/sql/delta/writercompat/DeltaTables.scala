@@ -1,0 +1,51 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.commands.{
+  AlterTableDropFeatureDeltaCommand,
+  AlterTableSetPropertiesDeltaCommand
+}
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+
+/** Delta tables by name or by path, and the two statements that switch the feature on and off. */
+object DeltaTables {
+
+  /** The Delta table that a user calls `table`: a name, `delta.` and a quoted path, or a path. */
+  def find(spark: SparkSession, table: String): DeltaTableV2 = {
+    val parts =
+      if (isPath(table)) Seq("delta", table)
+      else spark.sessionState.sqlParser.parseMultipartIdentifier(table)
+    val plan = UnresolvedTable(parts, "Iceberg Writer Compat")
+    spark.sessionState.executePlan(plan).analyzed match {
+      case ResolvedTable(_, _, delta: DeltaTableV2, _) => delta
+      case _ => throw IcebergWriterCompatException.notDelta(table)
+    }
+  }
+
+  /** Whether the table has the feature on. */
+  def isEnabled(table: DeltaTableV2): Boolean =
+    WriterCompat.isEnabled(table.update().metadata.configuration)
+
+  /** Switches the feature on, as ALTER TABLE does; false if it is on. */
+  def enable(spark: SparkSession, table: DeltaTableV2): Boolean = {
+    val needed = !isEnabled(table)
+    if (needed) {
+      val properties = Map(WriterCompat.Enabled -> "true")
+      AlterTableSetPropertiesDeltaCommand(table, properties).run(spark)
+    }
+    needed
+  }
+
+  /** Takes the feature out of the table, as DROP FEATURE does; false if it is not there. */
+  def disable(spark: SparkSession, table: DeltaTableV2): Boolean = {
+    val needed = table.update().protocol.isFeatureSupported(WriterCompatTableFeature)
+    if (needed) AlterTableDropFeatureDeltaCommand(table, WriterCompat.Feature).run(spark)
+    needed
+  }
+
+  // A name has no slash outside of backquotes.
+  private def isPath(table: String): Boolean = table.replaceAll("`[^`]*`", "").contains("/")
+}

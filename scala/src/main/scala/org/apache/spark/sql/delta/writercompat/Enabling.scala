@@ -1,0 +1,78 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.Metadata
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.{FileRules, TableState, Violation}
+
+/** How the feature is switched on for a table that exists. */
+sealed trait Enabling {
+
+  /** The metadata to pass through Delta's own update. */
+  def proposedToDelta: Metadata
+
+  /** The metadata to commit, made from what Delta's update left. */
+  def finish(updated: Metadata): Metadata
+
+  /** What stands against it besides the rules on protocol and metadata. */
+  def findings(table: TableState): Seq[Violation]
+}
+
+object Enabling {
+
+  /** How `proposed`, which has the feature, follows on the transaction's snapshot. */
+  def of(transaction: OptimisticTransaction, proposed: Metadata): Enabling =
+    if (transaction.snapshot.numOfFiles == 0) new WithoutFiles(transaction.snapshot, proposed)
+    else new WithFiles(transaction, proposed)
+
+  /** No file depends on the layout of columns, so they are laid out anew, which Delta allows new
+    * tables only.
+    */
+  private final class WithoutFiles(snapshot: Snapshot, proposed: Metadata) extends Enabling {
+
+    private val laidOutHere = Seq(
+      WriterCompat.ColumnMappingMode -> WriterCompat.IdMode,
+      WriterCompat.IcebergCompatV2Enabled -> "true").filter { case (key, required) =>
+      val wanted = proposed.configuration.get(key)
+      wanted == snapshot.metadata.configuration.get(key) || wanted.contains(required)
+    }
+
+    override def proposedToDelta: Metadata = {
+      val before = snapshot.metadata.configuration
+      val configuration = laidOutHere.foldLeft(proposed.configuration) { case (all, (key, _)) =>
+        before.get(key).fold(all - key)(value => all + (key -> value))
+      }
+      proposed.copy(configuration = configuration)
+    }
+
+    override def finish(updated: Metadata): Metadata = {
+      val configured = updated.copy(configuration = updated.configuration ++ laidOutHere)
+      if (configured.columnMappingMode == NoMapping) configured
+      else {
+        val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
+          newMetadata = configured,
+          oldMetadata = configured,
+          isChangingModeOnExistingTable = false,
+          isOverwritingSchema = false)
+        PhysicalNames.followIds(withIds, settled = Set.empty)
+      }
+    }
+
+    override def findings(table: TableState): Seq[Violation] = Nil
+  }
+
+  /** The files bind the layout of columns: it must be right, and must have been when they were
+    * written.
+    */
+  private final class WithFiles(transaction: OptimisticTransaction, proposed: Metadata)
+      extends Enabling {
+
+    override def proposedToDelta: Metadata = proposed
+
+    override def finish(updated: Metadata): Metadata = updated
+
+    override def findings(table: TableState): Seq[Violation] =
+      FileRules.LiveFilesWereWrittenById
+        .check(table, FileHistory.provenance(transaction))
+  }
+}

@@ -1,0 +1,87 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.delta._
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes, Type}
+
+import java.lang.invoke.MethodHandles
+import java.util.Locale
+import scala.util.Using
+
+/** Puts the feature into the fixed set of features Delta knows.
+  *
+  * The set is built in the body of one method of a final class, so that method's result is passed
+  * through [[FeatureRegistry.withWriterCompat]] by one call added to its bytes before Delta's own
+  * class loader defines the class.
+  */
+object FeatureRegistry {
+
+  private val method = "allSupportedFeaturesMap"
+  private val targetClass = "org.apache.spark.sql.delta.TableFeature$"
+  // The class in which scalac puts this object's methods as static ones.
+  private val forwarder = getClass.getName.stripSuffix("$").replace('.', '/')
+  private val resource = "/" + targetClass.replace('.', '/') + ".class"
+
+  /** Added to the end of `TableFeature.allSupportedFeaturesMap`. */
+  def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] = {
+    val feature = WriterCompatTableFeature
+    features.updated(feature.name.toLowerCase(Locale.ROOT), feature)
+  }
+
+  /** Whether Delta knows the feature; asking loads the class, so ask only once it is defined. */
+  def isRegistered: Boolean =
+    TableFeature.featureNameToFeature(WriterCompatTableFeature.name)
+      .contains(WriterCompatTableFeature)
+
+  /** Defines the changed class in Delta's class loader.
+    *
+    * @throws java.lang.LinkageError
+    *   if Delta loaded the class before
+    */
+  def define(): Unit = {
+    // Any class of the package will do that does not load the target.
+    val neighbour = classOf[DeltaThrowable]
+    val bytes = weave(Using.resource(neighbour.getResourceAsStream(resource))(_.readAllBytes()))
+    MethodHandles.privateLookupIn(neighbour, MethodHandles.lookup()).defineClass(bytes)
+    ()
+  }
+
+  /** The bytes of the class with one call added before each return of the method. */
+  private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
+    val reader = new ClassReader(original)
+    val writer = new ClassWriter(reader, 0)
+    val mapType = Type.getType(classOf[Map[_, _]])
+    val descriptor = Type.getMethodDescriptor(mapType)
+    var woven = 0
+    val visitor = new ClassVisitor(Opcodes.ASM9, writer) {
+      override def visitMethod(
+          access: Int,
+          name: String,
+          desc: String,
+          signature: String,
+          exceptions: Array[String]): MethodVisitor = {
+        val next = super.visitMethod(access, name, desc, signature, exceptions)
+        if (name != method || desc != descriptor) next
+        else
+          new MethodVisitor(Opcodes.ASM9, next) {
+            override def visitInsn(opcode: Int): Unit = {
+              // One map is taken from the stack and one put back: no frame changes.
+              if (opcode == Opcodes.ARETURN) {
+                woven += 1
+                super.visitMethodInsn(
+                  Opcodes.INVOKESTATIC,
+                  forwarder,
+                  "withWriterCompat",
+                  Type.getMethodDescriptor(mapType, mapType),
+                  false)
+              }
+              super.visitInsn(opcode)
+            }
+          }
+      }
+    }
+    reader.accept(visitor, 0)
+    if (woven != 1) throw new IllegalStateException(s"$targetClass.$method has $woven returns")
+    writer.toByteArray
+  }
+
+}

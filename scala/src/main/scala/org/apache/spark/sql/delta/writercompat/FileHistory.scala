@@ -1,0 +1,63 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions._
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.FileRules.Provenance
+
+import scala.collection.mutable
+
+/** What the log tells about how live files were written. */
+object FileHistory {
+
+  // These take files over that were written elsewhere, under rules this log does not tell.
+  private val takingFilesOver = Set(DeltaOperations.OP_CLONE, "CONVERT")
+
+  /** The live files of which the log does not prove that they were written under IcebergCompatV2 in
+    * id mode, which gives every column, element, key and value in a file its id.
+    */
+  def provenance(transaction: OptimisticTransaction): Provenance = {
+    val log = transaction.deltaLog
+    val commits = log.getChanges(
+      startVersion = 0,
+      catalogTableOpt = transaction.catalogTable,
+      failOnDataLoss = false)
+    val proven = mutable.HashMap.empty[String, Boolean]
+    val live = mutable.LinkedHashSet.empty[String]
+    var writtenById = false
+    var complete = true
+    var expected = 0L
+    commits.takeWhile(_._1 <= transaction.readVersion).foreach { case (version, actions) =>
+      complete &&= version == expected
+      expected = version + 1
+      actions.foreach {
+        case m: Metadata => writtenById = writesById(m)
+        case _ =>
+      }
+      val takenOver = actions.exists {
+        case info: CommitInfo => takingFilesOver(info.operation)
+        case _ => false
+      }
+      actions.foreach {
+        case add: AddFile =>
+          // A file that returns, or whose statistics are refreshed, was written the first time.
+          proven.getOrElseUpdate(add.path, writtenById && !takenOver && complete)
+          live += add.path
+        case remove: RemoveFile => live -= remove.path
+        case _ =>
+      }
+    }
+    if (!complete || expected != transaction.readVersion + 1)
+      Provenance(transaction.snapshot.numOfFiles, live.headOption)
+    else {
+      val unproven = live.toSeq.filterNot(proven)
+      Provenance(unproven.size.toLong, unproven.headOption)
+    }
+  }
+
+  private def writesById(metadata: Metadata): Boolean =
+    metadata.columnMappingMode == IdMapping &&
+      metadata.configuration
+        .get(WriterCompat.IcebergCompatV2Enabled)
+        .exists(_.trim.equalsIgnoreCase("true"))
+}

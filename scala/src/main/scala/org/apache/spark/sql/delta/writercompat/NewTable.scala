@@ -1,0 +1,82 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.DeltaConfigs
+import org.apache.spark.sql.delta.actions.{Metadata, TableFeatureProtocolUtils}
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.ProtocolRules
+import org.slf4j.LoggerFactory
+
+import java.util.Locale
+
+/** Completes the properties of a table that is created, or replaced, with the feature on. */
+object NewTable {
+
+  private val log = LoggerFactory.getLogger(getClass)
+
+  /** What follows from the one property, unless the user says otherwise. */
+  private val dependent: Seq[(String, String)] = Seq(
+    WriterCompat.ColumnMappingMode -> WriterCompat.IdMode,
+    WriterCompat.IcebergCompatV2Enabled -> "true")
+
+  /** What must not be on; written out only where a session default says it is. */
+  private val incompatible: Seq[String] = Seq(
+    WriterCompat.IcebergCompatV1Enabled,
+    WriterCompat.IcebergCompatV3Enabled,
+    WriterCompat.DeletionVectorsEnabled,
+    WriterCompat.ChangeDataFeedEnabled,
+    WriterCompat.RowTrackingEnabled)
+
+  /** `proposed` with the dependent properties, if it has the feature on by itself or by a session
+    * default.
+    *
+    * What the user wrote stays, for the rules to judge; a session default that contradicts the
+    * feature gives way, with a warning.
+    */
+  def complete(spark: SparkSession, proposed: Metadata): Metadata = {
+    val explicit = proposed.configuration
+    val defaults = DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty)
+    if (!WriterCompat.isEnabled(defaults ++ explicit)) proposed
+    else {
+      val required = dependent ++ incompatible.filter(defaults.contains).map(_ -> "false")
+      val added = required.filterNot { case (key, _) => explicit.contains(key) }
+      added.foreach { case (key, value) => warnIfOverruled(defaults, key, value) }
+      val features = withoutIncompatibleFeatures(defaults)
+      proposed.copy(configuration =
+        features ++ explicit ++ added + (WriterCompat.Enabled -> explicit.getOrElse(
+          WriterCompat.Enabled,
+          "true")))
+    }
+  }
+
+  // Delta adds the features that session defaults name to every new table. It can be told to
+  // leave out all protocol defaults, and then takes the harmless ones from the table's own.
+  private def withoutIncompatibleFeatures(defaults: Map[String, String]): Map[String, String] = {
+    val prefix = TableFeatureProtocolUtils.FEATURE_PROP_PREFIX
+    val allowed = (ProtocolRules.Allowed ++ ProtocolRules.AllowedIfInactive)
+      .map(_.toLowerCase(Locale.ROOT))
+    val (harmless, harmful) = defaults
+      .filter { case (key, _) => key.startsWith(prefix) }
+      .partition { case (key, _) => allowed(key.stripPrefix(prefix).toLowerCase(Locale.ROOT)) }
+    if (harmful.isEmpty) Map.empty
+    else {
+      harmful.keys.toSeq.sorted.foreach { key =>
+        log.warn(
+          "The session default of {} gives way, because the table has {}.",
+          key: Any,
+          WriterCompat.Enabled: Any)
+      }
+      harmless + (DeltaConfigs.CREATE_TABLE_IGNORE_PROTOCOL_DEFAULTS.key -> "true")
+    }
+  }
+
+  private def warnIfOverruled(defaults: Map[String, String], key: String, value: String): Unit =
+    defaults.get(key).filterNot(_.equalsIgnoreCase(value)).foreach { default =>
+      log.warn(
+        "The session default {} = {} gives way to {}, because the table has " +
+          WriterCompat.Enabled + ".",
+        key,
+        default,
+        value)
+    }
+}

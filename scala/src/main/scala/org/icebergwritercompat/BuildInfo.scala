@@ -1,0 +1,23 @@
+package org.icebergwritercompat
+
+import java.util.Properties
+import scala.util.Using
+
+/** The versions this jar was built with. */
+object BuildInfo {
+
+  private val properties: Properties = {
+    val loaded = new Properties
+    Using.resource(getClass.getResourceAsStream("/iceberg-writer-compat.properties"))(loaded.load)
+    loaded
+  }
+
+  /** The version of this project. */
+  val version: String = properties.getProperty("version")
+
+  /** The Spark line the jar is built for, such as `4.1`. */
+  val spark: String = properties.getProperty("spark")
+
+  /** The one Delta release the hooks are written for. */
+  val delta: String = properties.getProperty("delta")
+}

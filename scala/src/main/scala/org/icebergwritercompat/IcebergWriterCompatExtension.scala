@@ -1,0 +1,26 @@
+package org.icebergwritercompat
+
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.delta.writercompat.WriterCompatHooks
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.sql.ColumnMappingByIdRule
+
+/** The entry in `spark.sql.extensions`, to be listed after Delta's own.
+  *
+  * Installs the guard when the session is created, and fails the session if that cannot be done.
+  */
+final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit) {
+
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    try WriterCompatHooks.install()
+    catch {
+      // Spark only logs these and starts the session without the extension.
+      case e @ (_: LinkageError | _: ClassCastException | _: ClassNotFoundException) =>
+        throw IcebergWriterCompatException.notInstalled(
+          "JOIN_POINT",
+          Map("joinPoint" -> "installation", "cause" -> e.toString),
+          e)
+    }
+    extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
+  }
+}

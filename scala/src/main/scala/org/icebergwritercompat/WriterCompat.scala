@@ -1,0 +1,45 @@
+package org.icebergwritercompat
+
+/** The names that the Delta protocol gives to the feature and to what it depends on. */
+object WriterCompat {
+
+  /** The table feature this project teaches Delta. */
+  val Feature = "icebergWriterCompatV1"
+
+  /** The feature that `icebergWriterCompatV1` builds on. */
+  val IcebergCompatV2Feature = "icebergCompatV2"
+
+  /** The feature that gives every column an id and a physical name. */
+  val ColumnMappingFeature = "columnMapping"
+
+  /** The one property that switches the feature on. */
+  val Enabled = "delta.enableIcebergWriterCompatV1"
+
+  val IcebergCompatV1Enabled = "delta.enableIcebergCompatV1"
+  val IcebergCompatV2Enabled = "delta.enableIcebergCompatV2"
+  val IcebergCompatV3Enabled = "delta.enableIcebergCompatV3"
+  val ColumnMappingMode = "delta.columnMapping.mode"
+  val MaxColumnId = "delta.columnMapping.maxColumnId"
+  val DeletionVectorsEnabled = "delta.enableDeletionVectors"
+  val ChangeDataFeedEnabled = "delta.enableChangeDataFeed"
+  val RowTrackingEnabled = "delta.enableRowTracking"
+  val TypeWideningEnabled = "delta.enableTypeWidening"
+
+  /** The only column mapping mode in which a file may be written by any engine. */
+  val IdMode = "id"
+
+  /** Column metadata keys, as the Delta log spells them. */
+  val ColumnId = "delta.columnMapping.id"
+  val PhysicalName = "delta.columnMapping.physicalName"
+  val NestedIds = "delta.columnMapping.nested.ids"
+
+  /** The older spelling of [[NestedIds]], which some writers put into the log. */
+  val ParquetNestedIds = "parquet.field.nested.ids"
+
+  /** The physical name a column with this id must have. */
+  def physicalName(id: Long): String = "col-" + id
+
+  /** Whether a set of table properties has the feature switched on. */
+  def isEnabled(properties: Map[String, String]): Boolean =
+    properties.get(Enabled).exists(_.trim.equalsIgnoreCase("true"))
+}

@@ -1,0 +1,112 @@
+package org.icebergwritercompat.errors
+
+import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.{Fix, PropertyRules, TableState, Violation}
+
+import java.util.{Map => JMap}
+import scala.jdk.CollectionConverters._
+
+/** A refusal: its condition, SQLSTATE and parameters are the same in Scala, Java, SQL and Python.
+  *
+  * The base class is one that PySpark hands on with its condition.
+  */
+final class IcebergWriterCompatException(
+    condition: String,
+    parameters: Map[String, String],
+    cause: Throwable)
+    extends UnsupportedOperationException(Conditions.message(condition, parameters), cause)
+    with SparkThrowable {
+
+  def this(condition: String, parameters: Map[String, String]) = this(condition, parameters, null)
+
+  override def getCondition: String = condition
+
+  override def getErrorClass: String = condition
+
+  override def getSqlState: String = Conditions.sqlState(condition)
+
+  override def getMessageParameters: JMap[String, String] = parameters.asJava
+}
+
+/** Makes the errors of this project. */
+object IcebergWriterCompatException {
+
+  /** The condition of every refused change to a table. */
+  val Violation = "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION"
+
+  /** The condition of every session that could not be guarded. */
+  val NotInstalled = "ICEBERG_WRITER_COMPAT_NOT_INSTALLED"
+
+  /** The refusal of a change because of one violation. */
+  def of(table: TableState, violation: Violation): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.${violation.condition.name}",
+      violation.parameters ++ Map(
+        "table" -> table.name,
+        "rule" -> violation.rule.id,
+        "fix" -> violation.fix))
+
+  /** The refusal to switch the feature on, with everything that stands against it. */
+  def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException = {
+    val listed = findings.take(findingsListed).map(finding => s"\n- ${finding.summary}")
+    val left = findings.size - listed.size
+    new IcebergWriterCompatException(
+      s"$Violation.TABLE_NOT_COMPLIANT",
+      Map(
+        "table" -> table.name,
+        "rule" -> findings.map(_.rule.id).distinct.mkString(", "),
+        "count" -> findings.size.toString,
+        "findings" -> (listed ++ Option.when(left > 0)(s"\n- and $left more")).mkString,
+        "fix" -> Fix.copyInto(table)))
+  }
+
+  /** The refusal to switch the feature off by its property alone. */
+  def switchedOff(table: TableState): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.DISABLING_REQUIRED_TABLE_FEATURE",
+      Map(
+        "table" -> table.name,
+        "rule" -> PropertyRules.WriterCompatEnabled.id,
+        "property" -> WriterCompat.Enabled,
+        "change" -> table.properties.get(WriterCompat.Enabled).fold("unset")(v => s"set to '$v'"),
+        "fix" -> s"ALTER TABLE ${table.name} DROP FEATURE ${WriterCompat.Feature}"))
+
+  /** The refusal of a value that is neither true nor false. */
+  def invalidValue(property: String, value: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.INVALID_PROPERTY_VALUE",
+      Map(
+        "property" -> property,
+        "value" -> value,
+        "fix" -> s"TBLPROPERTIES ('$property' = 'true')"))
+
+  /** The answer to a call that names something else than a Delta table. */
+  def notDelta(table: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE",
+      Map("table" -> table, "fix" -> s"DESCRIBE EXTENDED $table"))
+
+  // A table with thousands of columns breaks a rule thousands of times.
+  private val findingsListed = 50
+
+  /** The refusal of a session, with the reason as sub-condition. */
+  def notInstalled(
+      reason: String,
+      parameters: Map[String, String],
+      cause: Throwable = null): IcebergWriterCompatException =
+    new IcebergWriterCompatException(s"$NotInstalled.$reason", parameters, cause)
+}
+
+/** The texts of the conditions. */
+private[errors] object Conditions {
+
+  private val resource = "/error/iceberg-writer-compat-conditions.json"
+
+  private val reader = new ErrorClassesJsonReader(Seq(getClass.getResource(resource)))
+
+  def message(condition: String, parameters: Map[String, String]): String =
+    s"[$condition] ${reader.getErrorMessage(condition, parameters)}"
+
+  def sqlState(condition: String): String = reader.getSqlState(condition)
+}

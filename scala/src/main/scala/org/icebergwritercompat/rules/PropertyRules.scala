@@ -1,0 +1,128 @@
+package org.icebergwritercompat.rules
+
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.Source._
+
+/** A property that must have one value, whether or not it may also be absent. */
+sealed abstract class PropertyRule(
+    id: String,
+    statement: String,
+    key: String,
+    required: String,
+    reason: String,
+    clauses: Clause*)
+    extends TableRule(id, statement, clauses: _*) {
+
+  /** Whether the table's properties meet the requirement. */
+  protected def holds(table: TableState): Boolean
+
+  final override def check(table: TableState): Seq[Violation] =
+    if (holds(table)) Nil
+    else
+      Seq(
+        violation(
+          Condition.WrongRequiredTableProperty,
+          Location.Property(key, table.properties.get(key)),
+          Fix.setProperty(table, key, required),
+          "property" -> key,
+          "value" -> table.properties.getOrElse(key, "not set"),
+          "required" -> required,
+          "reason" -> reason))
+}
+
+/** A property that must be set to one value. */
+sealed abstract class RequiredProperty(
+    id: String,
+    statement: String,
+    key: String,
+    required: String,
+    reason: String,
+    clauses: Clause*)
+    extends PropertyRule(id, statement, key, required, reason, clauses: _*) {
+
+  override protected def holds(table: TableState): Boolean =
+    table.properties.get(key).exists(_.trim.equalsIgnoreCase(required))
+}
+
+/** A switch that must be off: absent or, in any case of letters, `false`. */
+sealed abstract class SwitchedOff(
+    id: String,
+    statement: String,
+    key: String,
+    reason: String,
+    clauses: Clause*)
+    extends PropertyRule(id, statement, key, "false", reason, clauses: _*) {
+
+  override protected def holds(table: TableState): Boolean =
+    !table.properties.contains(key) || table.flag(key).contains(false)
+}
+
+/** Requirements on the table properties. */
+object PropertyRules {
+
+  object WriterCompatEnabled
+      extends RequiredProperty(
+        "B1",
+        s"`${WriterCompat.Enabled}` is `true`.",
+        WriterCompat.Enabled,
+        "true",
+        "it is the one switch of the feature",
+        Clause(Rfc, "IcebergWriterCompatV1"))
+
+  object IcebergCompatV2Enabled
+      extends RequiredProperty(
+        "B2",
+        s"`${WriterCompat.IcebergCompatV2Enabled}` is `true`.",
+        WriterCompat.IcebergCompatV2Enabled,
+        "true",
+        "all conditions of IcebergCompatV2 must hold too",
+        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1"))
+
+  object ColumnMappingById
+      extends RequiredProperty(
+        "B3",
+        s"`${WriterCompat.ColumnMappingMode}` is `${WriterCompat.IdMode}`.",
+        WriterCompat.ColumnMappingMode,
+        WriterCompat.IdMode,
+        "only in this mode does a reader find a column by its id, whoever wrote the file",
+        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1"))
+
+  object MaxColumnIdCoversAllIds
+      extends TableRule(
+        "B4",
+        s"`${WriterCompat.MaxColumnId}` is set and not below any column id or nested id.",
+        Clause(DeltaProtocol, "Column Mapping"),
+        Clause(IcebergSpec, "Table Metadata Fields, last-column-id")) {
+
+    override def check(table: TableState): Seq[Violation] = {
+      val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
+      val value = table.properties.get(WriterCompat.MaxColumnId)
+      if (value.flatMap(_.trim.toLongOption).exists(_ >= highest)) Nil
+      else
+        Seq(
+          violation(
+            Condition.WrongMaxColumnId,
+            Location.Property(WriterCompat.MaxColumnId, value),
+            Fix.enable(table),
+            "property" -> WriterCompat.MaxColumnId,
+            "value" -> value.getOrElse("not set"),
+            "highest" -> highest.toString))
+    }
+  }
+
+  object IcebergCompatV1Off
+      extends SwitchedOff(
+        "B5",
+        s"`${WriterCompat.IcebergCompatV1Enabled}` is not `true`.",
+        WriterCompat.IcebergCompatV1Enabled,
+        "the table follows IcebergCompatV2, and only one version can be followed at a time",
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+
+  object DeletionVectorsOff
+      extends SwitchedOff(
+        "B6",
+        s"`${WriterCompat.DeletionVectorsEnabled}` is not `true`.",
+        WriterCompat.DeletionVectorsEnabled,
+        "Iceberg readers of format version 2 do not see rows deleted by deletion vectors",
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+}

@@ -1,0 +1,218 @@
+package org.icebergwritercompat.rules
+
+import org.icebergwritercompat.WriterCompat._
+import org.icebergwritercompat.rules.Source._
+
+/** Requirements on the protocol action. */
+object ProtocolRules {
+
+  private val readerVersionOfMapping = 2
+  private val readerVersionOfFeatures = 3
+  private val writerVersionOfFeatures = 7
+
+  /** Features that name no counterpart in Iceberg and that the RFC allows. */
+  val Allowed: Set[String] = Set(
+    "appendOnly",
+    ColumnMappingFeature,
+    Feature,
+    IcebergCompatV2Feature,
+    "domainMetadata",
+    "vacuumProtocolCheck",
+    "v2Checkpoint",
+    "inCommitTimestamp",
+    "clustering",
+    "timestampNtz",
+    "typeWidening")
+
+  /** Features older than writer version 7, which an upgrade carries along unused. */
+  val AllowedIfInactive: Set[String] =
+    Set("invariants", "changeDataFeed", "checkConstraints", "identityColumns", "generatedColumns")
+
+  /** Features the RFC, or the text it builds on, rules out by name. */
+  val Forbidden: Map[String, String] = Map(
+    "deletionVectors" -> "Iceberg readers of format version 2 do not see deletion vectors",
+    "rowTracking" -> "Iceberg writers do not keep row ids",
+    "allowColumnDefaults" -> "Iceberg format version 2 has no column defaults",
+    "icebergCompatV1" -> "the table follows IcebergCompatV2",
+    "icebergCompatV3" -> "the table follows IcebergCompatV2",
+    "variantType" -> "Iceberg format version 2 has no variant type",
+    "variantType-preview" -> "Iceberg format version 2 has no variant type",
+    "variantShredding" -> "Iceberg format version 2 has no variant type",
+    "variantShredding-preview" -> "Iceberg format version 2 has no variant type",
+    "collations" -> "Iceberg has no collations",
+    "collations-preview" -> "Iceberg has no collations")
+
+  /** Reader-writer features that are listed in `readerFeatures` too. */
+  private val readerWriterFeatures: Set[String] =
+    Set("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening")
+
+  /** What each feature needs beside it. */
+  private val requiredFeatures: Seq[(String, String)] = Seq(
+    Feature -> IcebergCompatV2Feature,
+    IcebergCompatV2Feature -> ColumnMappingFeature,
+    "clustering" -> "domainMetadata")
+
+  private val mappingClause = Clause(Rfc, "IcebergWriterCompatV1")
+
+  /** A rule about the shape of the protocol itself. */
+  sealed abstract class ProtocolRule(id: String, statement: String, clauses: Clause*)
+      extends TableRule(id, statement, clauses: _*) {
+
+    final protected def wrongProtocol(table: TableState, found: String): Violation =
+      violation(
+        Condition.UnsupportedProtocol,
+        Location.Protocol,
+        Fix.enable(table),
+        "found" -> found,
+        "required" -> statement)
+
+    final protected def missing(table: TableState, feature: String, neededBy: String): Violation =
+      violation(
+        Condition.MissingRequiredTableFeature,
+        Location.Feature(feature),
+        Fix.setProperty(table, s"delta.feature.$feature", "supported"),
+        "feature" -> feature,
+        "neededBy" -> neededBy)
+  }
+
+  object ReaderKnowsColumnMapping
+      extends ProtocolRule(
+        "A1",
+        "The reader version is 2, or at least 3 with `columnMapping` in `readerFeatures`.",
+        mappingClause) {
+
+    override def check(table: TableState): Seq[Violation] = {
+      val protocol = table.protocol
+      val version = protocol.minReaderVersion
+      val listed = protocol.readerFeatures.exists(_.contains(ColumnMappingFeature))
+      if (version == readerVersionOfMapping || version >= readerVersionOfFeatures && listed) Nil
+      else if (version < readerVersionOfMapping) Seq(wrongProtocol(table, s"reader version $version"))
+      else Seq(missing(table, ColumnMappingFeature, s"reader version $version"))
+    }
+  }
+
+  object WriterVersionIsSeven
+      extends ProtocolRule("A2", "The writer version is 7.", mappingClause) {
+
+    override def check(table: TableState): Seq[Violation] =
+      if (
+        table.protocol.minWriterVersion == writerVersionOfFeatures &&
+        table.protocol.writerFeatures.isDefined
+      ) Nil
+      else Seq(wrongProtocol(table, s"writer version ${table.protocol.minWriterVersion}"))
+  }
+
+  object WriterFeaturesListed
+      extends ProtocolRule(
+        "A3",
+        s"`writerFeatures` lists `$Feature`, `$IcebergCompatV2Feature` and " +
+          s"`$ColumnMappingFeature`.",
+        mappingClause,
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")) {
+
+    override def check(table: TableState): Seq[Violation] = {
+      val listed = table.protocol.writerFeatures.getOrElse(Set.empty)
+      Seq(Feature, IcebergCompatV2Feature, ColumnMappingFeature)
+        .filterNot(listed)
+        .map(missing(table, _, Enabled))
+    }
+  }
+
+  object FeatureListsAreConsistent
+      extends ProtocolRule(
+        "A4",
+        "Writer-only features are never in `readerFeatures`, reader-writer features are in both " +
+          "lists once the reader version is 3, and a reader version below 3 has no " +
+          "`readerFeatures`.",
+        Clause(DeltaProtocol, "Table Features for New and Existing Tables")) {
+
+    override def check(table: TableState): Seq[Violation] = {
+      val protocol = table.protocol
+      val readers = protocol.readerFeatures.getOrElse(Set.empty[String])
+      val writers = protocol.writerFeatures.getOrElse(Set.empty[String])
+      val hasReaderList = protocol.readerFeatures.isDefined
+      val writerOnly = Seq(Feature, IcebergCompatV2Feature).filter(readers)
+      val readerOnly = (readers -- writers).toSeq.sorted
+      val unlisted =
+        if (protocol.minReaderVersion < readerVersionOfFeatures) Nil
+        else (writers.intersect(readerWriterFeatures) -- readers).toSeq.sorted
+      val found = Seq(
+        Option.when(hasReaderList && protocol.minReaderVersion < readerVersionOfFeatures)(
+          s"readerFeatures with reader version ${protocol.minReaderVersion}"),
+        Option.when(writerOnly.nonEmpty)(s"${writerOnly.mkString(", ")} in readerFeatures"),
+        Option.when(readerOnly.nonEmpty)(s"${readerOnly.mkString(", ")} only in readerFeatures"),
+        Option.when(unlisted.nonEmpty)(s"${unlisted.mkString(", ")} only in writerFeatures")).flatten
+      found.map(wrongProtocol(table, _))
+    }
+  }
+
+  object FeaturesAreAllowed
+      extends ProtocolRule(
+        "A5",
+        "Every supported feature is on the RFC's list; a feature nobody knows is not.",
+        Clause(Rfc, "Allowed Supported list of features")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      (table.protocol.listedFeatures -- Allowed -- AllowedIfInactive -- Forbidden.keySet).toSeq.sorted
+        .map(incompatible(this, table, _, "it is not on the list of features the RFC allows"))
+  }
+
+  object FeaturesAreNotForbidden
+      extends ProtocolRule(
+        "A6",
+        s"None of ${Forbidden.keys.toSeq.sorted.map(f => s"`$f`").mkString(", ")} is supported, " +
+          "not even inactive.",
+        Clause(Rfc, "Disallowed Features"),
+        Clause(Rfc, "Allowed Supported list of features")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      table.protocol.listedFeatures.intersect(Forbidden.keySet).toSeq.sorted
+        .map(feature => incompatible(this, table, feature, Forbidden(feature)))
+  }
+
+  object ReaderVersionFitsFeatures
+      extends ProtocolRule(
+        "A7",
+        s"The reader version is 3 once one of ${readerWriterFeatures.toSeq.sorted
+            .map(f => s"`$f`")
+            .mkString(", ")} is supported.",
+        Clause(DeltaProtocol, "Table Features for New and Existing Tables")) {
+
+    override def check(table: TableState): Seq[Violation] = {
+      val needThree = table.protocol.listedFeatures.intersect(readerWriterFeatures).toSeq.sorted
+      val version = table.protocol.minReaderVersion
+      if (needThree.isEmpty || version >= readerVersionOfFeatures) Nil
+      else Seq(wrongProtocol(table, s"${needThree.mkString(", ")} with reader version $version"))
+    }
+  }
+
+  object RequiredFeaturesAreThere
+      extends ProtocolRule(
+        "A8",
+        "A supported feature has the features it needs beside it.",
+        Clause(Rfc, "IcebergWriterCompatV1"),
+        Clause(DeltaProtocol, "Clustered Table")) {
+
+    // What the feature itself needs is rule A3.
+    override def check(table: TableState): Seq[Violation] = {
+      val listed = table.protocol.listedFeatures
+      requiredFeatures.collect {
+        case (feature, needed)
+            if feature == "clustering" && listed(feature) && !listed(needed) =>
+          missing(table, needed, feature)
+      }
+    }
+  }
+
+  private def incompatible(
+      rule: TableRule,
+      table: TableState,
+      feature: String,
+      reason: String): Violation =
+    Violation(
+      rule,
+      Condition.IncompatibleTableFeature,
+      Location.Feature(feature),
+      Fix.dropFeature(table, feature),
+      Map("feature" -> feature, "reason" -> reason))
+}

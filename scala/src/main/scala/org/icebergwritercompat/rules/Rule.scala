@@ -1,0 +1,48 @@
+package org.icebergwritercompat.rules
+
+/** A document that states requirements. */
+sealed abstract class Source(val title: String)
+
+/** The documents the rules are taken from. */
+object Source {
+  case object Rfc extends Source("protocol_rfcs/iceberg-writer-compat-v1.md")
+  case object DeltaProtocol extends Source("PROTOCOL.md")
+  case object IcebergSpec extends Source("format/spec.md")
+}
+
+/** The place a requirement is taken from. */
+final case class Clause(source: Source, section: String) {
+  override def toString: String = s"${source.title}, $section"
+}
+
+/** One requirement of the contract.
+  *
+  * A rule is a pure function from what it checks to the violations it finds. It neither throws nor
+  * knows who asks: the commit hook refuses on the first violation, a report lists them all.
+  */
+sealed trait Rule {
+
+  /** The number of the requirement, such as `C2`. */
+  def id: String
+
+  /** What must hold, in one sentence. */
+  def statement: String
+
+  /** Where the requirement comes from. */
+  def clauses: Seq[Clause]
+}
+
+/** A requirement that one version of a table meets or breaks by itself. */
+abstract class TableRule(val id: String, val statement: String, val clauses: Clause*) extends Rule {
+
+  /** The violations of this rule in `table`. */
+  def check(table: TableState): Seq[Violation]
+
+  /** A violation of this rule. */
+  final protected def violation(
+      condition: Condition,
+      location: Location,
+      fix: String,
+      parameters: (String, String)*): Violation =
+    Violation(this, condition, location, fix, parameters.toMap)
+}

@@ -1,0 +1,32 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.types._
+
+/** The types that a Delta table and an Iceberg v2 table have in common. */
+object SupportedTypes {
+
+  /** Whether values of this very type, children aside, exist in both formats. */
+  def contains(dataType: DataType): Boolean = dataType match {
+    case _: CharType | _: VarcharType => false
+    case s: StringType => isPlain(s)
+    case IntegerType | LongType | FloatType | DoubleType | BinaryType | BooleanType | DateType |
+        TimestampType | TimestampNTZType =>
+      true
+    case _: DecimalType | _: StructType | _: ArrayType | _: MapType => true
+    case _ => false
+  }
+
+  /** The supported type that holds the same values, or text where there is none. */
+  def nearest(dataType: DataType): DataType = dataType match {
+    case ByteType | ShortType => IntegerType
+    case s: StructType => StructType(s.map(f => f.copy(dataType = nearest(f.dataType))))
+    case a: ArrayType => a.copy(elementType = nearest(a.elementType))
+    case m: MapType => m.copy(keyType = nearest(m.keyType), valueType = nearest(m.valueType))
+    case other if contains(other) => other
+    case _ => StringType
+  }
+
+  // Delta stores char and varchar as plain strings with a length in the column's metadata;
+  // a collation has no counterpart in Iceberg.
+  private def isPlain(s: StringType): Boolean = s.collationId == StringType.collationId
+}

@@ -1,0 +1,53 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.types.StructType
+
+/** When a table is looked at: it decides which statement mends a violation, never whether there is
+  * one.
+  */
+sealed trait Moment
+
+object Moment {
+
+  /** The table is being created, or replaced by a new one. */
+  final case class Creating(replacing: Boolean) extends Moment
+
+  /** The feature is being switched on for a table that exists. */
+  case object Enabling extends Moment
+
+  /** The table has the feature and is being changed. */
+  case object Changing extends Moment
+}
+
+/** The protocol action of a table. */
+final case class ProtocolState(
+    minReaderVersion: Int,
+    minWriterVersion: Int,
+    readerFeatures: Option[Set[String]],
+    writerFeatures: Option[Set[String]]) {
+
+  /** The features the protocol lists, for readers or for writers. */
+  val listedFeatures: Set[String] =
+    readerFeatures.getOrElse(Set.empty) ++ writerFeatures.getOrElse(Set.empty)
+}
+
+/** One version of a table, as far as its protocol and metadata tell.
+  *
+  * @param name
+  *   how a statement refers to the table, such as `db.t` or a quoted path
+  */
+final case class TableState(
+    name: String,
+    moment: Moment,
+    protocol: ProtocolState,
+    properties: Map[String, String],
+    schema: StructType,
+    partitionColumns: Seq[String]) {
+
+  /** Every column, nested field, element, key and value of the schema, parents before children. */
+  lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)
+
+  /** The boolean value of a property; `None` where it is absent or is no boolean. */
+  def flag(key: String): Option[Boolean] =
+    properties.get(key).flatMap(_.trim.toLowerCase(java.util.Locale.ROOT).toBooleanOption)
+}

@@ -1,0 +1,75 @@
+package org.icebergwritercompat.rules
+
+/** The sub-conditions of `DELTA_ICEBERG_WRITER_COMPAT_VIOLATION`; their texts are in
+  * `error/iceberg-writer-compat-conditions.json`.
+  */
+sealed abstract class Condition(val name: String)
+
+object Condition {
+  case object UnprovenDataFiles extends Condition("UNPROVEN_DATA_FILES")
+  case object ColumnIdOutOfRange extends Condition("COLUMN_ID_OUT_OF_RANGE")
+  case object DuplicateColumnId extends Condition("DUPLICATE_COLUMN_ID")
+  case object FieldIdDoesNotMatchPhysicalName
+      extends Condition("FIELD_ID_DOES_NOT_MATCH_PHYSICAL_NAME")
+  case object IncompatibleTableFeature extends Condition("INCOMPATIBLE_TABLE_FEATURE")
+  case object MissingColumnMappingMetadata extends Condition("MISSING_COLUMN_MAPPING_METADATA")
+  case object MissingRequiredTableFeature extends Condition("MISSING_REQUIRED_TABLE_FEATURE")
+  case object UnsupportedDataType extends Condition("UNSUPPORTED_DATA_TYPE")
+  case object UnsupportedProtocol extends Condition("UNSUPPORTED_PROTOCOL")
+  case object WrongMaxColumnId extends Condition("WRONG_MAX_COLUMN_ID")
+  case object WrongRequiredTableProperty extends Condition("WRONG_REQUIRED_TABLE_PROPERTY")
+}
+
+/** What a violation is about. */
+sealed trait Location
+
+object Location {
+
+  /** A node of the schema: a column, a nested field, or an element, key or value. */
+  final case class Column(path: Seq[String], id: Option[Long], physicalName: Option[String])
+      extends Location {
+    override def toString: String = {
+      val details = id.map(i => s"id $i") ++ physicalName.map(name => s"physical name $name")
+      val suffix = if (details.isEmpty) "" else details.mkString(" (", ", ", ")")
+      s"column ${SchemaNode.sqlPath(path)}$suffix"
+    }
+  }
+
+  /** A table property. */
+  final case class Property(key: String, value: Option[String]) extends Location {
+    override def toString: String = s"property $key (${value.getOrElse("not set")})"
+  }
+
+  /** A table feature. */
+  final case class Feature(name: String) extends Location {
+    override def toString: String = s"feature $name"
+  }
+
+  /** The protocol as a whole. */
+  case object Protocol extends Location {
+    override def toString: String = "protocol"
+  }
+
+  /** Data files of the table. */
+  final case class Files(count: Long, example: String) extends Location {
+    override def toString: String = s"$count data file(s), such as $example"
+  }
+}
+
+/** One broken requirement.
+  *
+  * @param fix
+  *   a statement to paste that mends it
+  * @param parameters
+  *   the named values the text of `condition` is filled with, besides the rule and the fix
+  */
+final case class Violation(
+    rule: Rule,
+    condition: Condition,
+    location: Location,
+    fix: String,
+    parameters: Map[String, String]) {
+
+  /** The violation in one line: the rule, the place, and what should hold there. */
+  def summary: String = s"${rule.id}, $location: ${rule.statement}"
+}
