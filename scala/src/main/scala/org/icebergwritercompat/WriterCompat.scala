@@ -23,6 +23,8 @@ object WriterCompat {
   val DeletionVectorsEnabled = "delta.enableDeletionVectors"
   val ChangeDataFeedEnabled = "delta.enableChangeDataFeed"
   val RowTrackingEnabled = "delta.enableRowTracking"
+  val AppendOnly = "delta.appendOnly"
+  val ConstraintPrefix = "delta.constraints."
   val TypeWideningEnabled = "delta.enableTypeWidening"
 
   /** The only column mapping mode in which a file may be written by any engine. */

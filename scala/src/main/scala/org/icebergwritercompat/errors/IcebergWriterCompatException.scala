@@ -1,8 +1,7 @@
 package org.icebergwritercompat.errors
 
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{Fix, PropertyRules, TableState, Violation}
+import org.icebergwritercompat.rules.{Fix, TableState, Violation}
 
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
@@ -61,25 +60,15 @@ object IcebergWriterCompatException {
         "fix" -> Fix.copyInto(table)))
   }
 
-  /** The refusal to switch the feature off by its property alone. */
-  def switchedOff(table: TableState): IcebergWriterCompatException =
-    new IcebergWriterCompatException(
-      s"$Violation.DISABLING_REQUIRED_TABLE_FEATURE",
-      Map(
-        "table" -> table.name,
-        "rule" -> PropertyRules.WriterCompatEnabled.id,
-        "property" -> WriterCompat.Enabled,
-        "change" -> table.properties.get(WriterCompat.Enabled).fold("unset")(v => s"set to '$v'"),
-        "fix" -> s"ALTER TABLE ${table.name} DROP FEATURE ${WriterCompat.Feature}"))
-
-  /** The refusal of a value that is neither true nor false. */
-  def invalidValue(property: String, value: String): IcebergWriterCompatException =
+  /** The refusal of a property or setting that has none of the values it may have. */
+  def invalidValue(
+      property: String,
+      value: String,
+      allowed: String,
+      fix: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.INVALID_PROPERTY_VALUE",
-      Map(
-        "property" -> property,
-        "value" -> value,
-        "fix" -> s"TBLPROPERTIES ('$property' = 'true')"))
+      Map("property" -> property, "value" -> value, "allowed" -> allowed, "fix" -> fix))
 
   /** The answer to a call that names something else than a Delta table. */
   def notDelta(table: String): IcebergWriterCompatException =

@@ -125,4 +125,90 @@ object PropertyRules {
         WriterCompat.DeletionVectorsEnabled,
         "Iceberg readers of format version 2 do not see rows deleted by deletion vectors",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+
+  object IcebergCompatV3Off
+      extends SwitchedOff(
+        "B5v3",
+        s"`${WriterCompat.IcebergCompatV3Enabled}` is not `true`.",
+        WriterCompat.IcebergCompatV3Enabled,
+        "the table follows IcebergCompatV2, and only one version can be followed at a time",
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+
+  object ChangeDataFeedOff
+      extends SwitchedOff(
+        "B7",
+        s"`${WriterCompat.ChangeDataFeedEnabled}` is absent or `false`.",
+        WriterCompat.ChangeDataFeedEnabled,
+        "Iceberg writers do not write change data files",
+        Clause(Rfc, "Disallowed Features"))
+
+  object NoCheckConstraints
+      extends TableRule(
+        "B8",
+        s"No property begins with `${WriterCompat.ConstraintPrefix}`.",
+        Clause(Rfc, "Disallowed Features")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      table.properties.keys.toSeq.sorted
+        .filter(_.toLowerCase(java.util.Locale.ROOT).startsWith(WriterCompat.ConstraintPrefix))
+        .map { key =>
+          val constraint = key.substring(WriterCompat.ConstraintPrefix.length)
+          violation(
+            Condition.IncompatibleTableFeature,
+            Location.Property(key, table.properties.get(key)),
+            Fix.dropConstraint(table, constraint),
+            "feature" -> "checkConstraints",
+            "reason" -> s"the constraint $constraint uses it and Iceberg writers do not check it")
+        }
+  }
+
+  object RowTrackingOff
+      extends SwitchedOff(
+        "B9",
+        s"`${WriterCompat.RowTrackingEnabled}` is not `true`.",
+        WriterCompat.RowTrackingEnabled,
+        "Iceberg writers do not keep row ids",
+        Clause(Rfc, "Disallowed Features"))
+
+  object NoProtocolVersions
+      extends TableRule(
+        "B10",
+        "`delta.minReaderVersion` and `delta.minWriterVersion` are never stored as properties.",
+        Clause(DeltaProtocol, "Protocol Evolution")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      Seq("delta.minReaderVersion", "delta.minWriterVersion")
+        .filter(table.properties.contains)
+        .map { key =>
+          violation(
+            Condition.WrongRequiredTableProperty,
+            Location.Property(key, table.properties.get(key)),
+            Fix.unsetProperty(table, key),
+            "property" -> key,
+            "value" -> table.properties(key),
+            "required" -> "not set",
+            "reason" -> "the protocol action holds the versions")
+        }
+  }
+
+  object FormatIsParquet
+      extends TableRule(
+        "B12",
+        "The format of data files is `parquet`, without options.",
+        Clause(DeltaProtocol, "Change Metadata")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      if (table.format == FileFormat.Parquet) Nil
+      else
+        Seq(
+          violation(
+            Condition.WrongRequiredTableProperty,
+            Location.Property("format", Some(table.format.provider)),
+            Fix.copyInto(table),
+            "property" -> "format",
+            "value" -> (table.format.provider +: table.format.options.toSeq.map(_.toString))
+              .mkString(" "),
+            "required" -> FileFormat.Parquet.provider,
+            "reason" -> "the metadata of an Iceberg table names the format of each file"))
+  }
 }

@@ -42,6 +42,10 @@ object ProtocolRules {
     "collations" -> "Iceberg has no collations",
     "collations-preview" -> "Iceberg has no collations")
 
+  /** Names that the protocol's own text uses for a feature of another name. */
+  private val misspelt: Map[String, String] =
+    Map("inCommitTimestamps" -> "the feature is called inCommitTimestamp")
+
   /** Reader-writer features that are listed in `readerFeatures` too. */
   private val readerWriterFeatures: Set[String] =
     Set("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening")
@@ -153,8 +157,11 @@ object ProtocolRules {
         Clause(Rfc, "Allowed Supported list of features")) {
 
     override def check(table: TableState): Seq[Violation] =
-      (table.protocol.listedFeatures -- Allowed -- AllowedIfInactive -- Forbidden.keySet).toSeq.sorted
-        .map(incompatible(this, table, _, "it is not on the list of features the RFC allows"))
+      (table.protocol.listedFeatures -- Allowed -- AllowedIfInactive -- Forbidden.keySet --
+        table.profile.alsoAllowed).toSeq.sorted.map { feature =>
+        val reason = misspelt.getOrElse(feature, "it is not on the list of features the RFC allows")
+        incompatible(this, table, feature, reason)
+      }
   }
 
   object FeaturesAreNotForbidden
@@ -166,7 +173,8 @@ object ProtocolRules {
         Clause(Rfc, "Allowed Supported list of features")) {
 
     override def check(table: TableState): Seq[Violation] =
-      table.protocol.listedFeatures.intersect(Forbidden.keySet).toSeq.sorted
+      (table.protocol.listedFeatures.intersect(Forbidden.keySet) --
+        table.profile.alsoAllowed).toSeq.sorted
         .map(feature => incompatible(this, table, feature, Forbidden(feature)))
   }
 
@@ -208,11 +216,15 @@ object ProtocolRules {
       rule: TableRule,
       table: TableState,
       feature: String,
-      reason: String): Violation =
+      reason: String): Violation = {
+    val otherProfile = Profile
+      .accepting(feature, table.profile)
+      .fold("")(p => s"; the profile ${p.name} accepts it: SET ${Profile.Conf}=${p.name}")
     Violation(
       rule,
       Condition.IncompatibleTableFeature,
       Location.Feature(feature),
       Fix.dropFeature(table, feature),
-      Map("feature" -> feature, "reason" -> reason))
+      Map("feature" -> feature, "reason" -> (reason + otherProfile)))
+  }
 }

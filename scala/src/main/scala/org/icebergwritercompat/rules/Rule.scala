@@ -8,6 +8,8 @@ object Source {
   case object Rfc extends Source("protocol_rfcs/iceberg-writer-compat-v1.md")
   case object DeltaProtocol extends Source("PROTOCOL.md")
   case object IcebergSpec extends Source("format/spec.md")
+  case object IcebergCode extends Source("the Iceberg library")
+  case object DeltaSpark extends Source("Delta Spark 4.4.0")
 }
 
 /** The place a requirement is taken from. */
@@ -22,7 +24,9 @@ final case class Clause(source: Source, section: String) {
   */
 sealed trait Rule {
 
-  /** The number of the requirement, such as `C2`. */
+  /** The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the
+    * version before.
+    */
   def id: String
 
   /** What must hold, in one sentence. */
@@ -30,13 +34,6 @@ sealed trait Rule {
 
   /** Where the requirement comes from. */
   def clauses: Seq[Clause]
-}
-
-/** A requirement that one version of a table meets or breaks by itself. */
-abstract class TableRule(val id: String, val statement: String, val clauses: Clause*) extends Rule {
-
-  /** The violations of this rule in `table`. */
-  def check(table: TableState): Seq[Violation]
 
   /** A violation of this rule. */
   final protected def violation(
@@ -45,4 +42,27 @@ abstract class TableRule(val id: String, val statement: String, val clauses: Cla
       fix: String,
       parameters: (String, String)*): Violation =
     Violation(this, condition, location, fix, parameters.toMap)
+}
+
+/** A requirement that one version of a table meets or breaks by itself. */
+abstract class TableRule(val id: String, val statement: String, val clauses: Clause*) extends Rule {
+
+  /** The violations of this rule in `table`. */
+  def check(table: TableState): Seq[Violation]
+}
+
+/** A requirement on how a table may change from one version to the next. */
+abstract class ChangeRule(val id: String, val statement: String, val clauses: Clause*)
+    extends Rule {
+
+  /** The violations of this rule in `change`. */
+  def check(change: TableChange): Seq[Violation]
+}
+
+/** A requirement on each action that a commit has besides protocol and metadata. */
+abstract class ActionRule(val id: String, val statement: String, val clauses: Clause*)
+    extends Rule {
+
+  /** The violations of this rule in `action`, which is to be committed to `table`. */
+  def check(table: TableState, action: DataAction): Seq[Violation]
 }

@@ -151,3 +151,20 @@ object SchemaNode {
   private def longOf(metadata: Metadata, key: String): Option[Long] =
     if (metadata.contains(key)) Try(metadata.getLong(key)).toOption else None
 }
+
+/** The fields of a struct by physical name. */
+final case class PhysicalNameTree(fields: Map[String, PhysicalNameTree])
+
+object PhysicalNameTree {
+
+  /** The tree of a schema; elements, keys and values have no statistics and no branch. */
+  def of(schema: StructType): PhysicalNameTree =
+    PhysicalNameTree(schema.fields.map { field =>
+      val name = Try(field.metadata.getString(WriterCompat.PhysicalName)).getOrElse(field.name)
+      val below = field.dataType match {
+        case struct: StructType => of(struct)
+        case _ => PhysicalNameTree(Map.empty)
+      }
+      name -> below
+    }.toMap)
+}

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.rules
 
+import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.Source._
 
@@ -53,6 +54,34 @@ object SchemaRules {
         "physicalName" -> name,
         "required" -> expected)
   }
+
+  /** Finds fields whose metadata has one of the keys of a legacy feature. */
+  sealed abstract class LegacyFeatureInactive(
+      id: String,
+      feature: String,
+      keys: Seq[String],
+      reason: String,
+      fix: (TableState, SchemaNode) => String,
+      clause: Clause)
+      extends TableRule(
+        id,
+        s"No field has the metadata ${keys.map(key => s"`$key`").mkString(", ")}: the feature " +
+          s"`$feature` is not active.",
+        clause) {
+
+    override def check(table: TableState): Seq[Violation] =
+      for {
+        node <- table.nodes if node.isField
+        key <- keys.find(node.metadata.contains)
+      } yield violation(
+        Condition.IncompatibleTableFeature,
+        node.location,
+        fix(table, node),
+        "feature" -> feature,
+        "reason" -> s"column ${node.sqlPath} uses it by $key and $reason")
+  }
+
+  private val disallowed = Clause(Rfc, "Disallowed Features")
 
   object IdsAreUnique
       extends TableRule(
@@ -122,6 +151,131 @@ object SchemaRules {
             "column" -> node.sqlPath,
             "type" -> node.dataType.sql,
             "nearest" -> SupportedTypes.nearest(node.dataType).sql)
+      }
+  }
+
+  object TimestampNtzIsSupported
+      extends TableRule(
+        "C8",
+        "A timestamp without time zone needs the feature `timestampNtz`.",
+        Clause(DeltaProtocol, "Timestamp without timezone (TimestampNtz)")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      if (table.protocol.listedFeatures(feature)) Nil
+      else
+        table.nodes.find(_.dataType == TimestampNTZType).toSeq.map { node =>
+          violation(
+            Condition.MissingRequiredTableFeature,
+            node.location,
+            Fix.setProperty(table, s"delta.feature.$feature", "supported"),
+            "feature" -> feature,
+            "neededBy" -> s"column ${node.sqlPath}")
+        }
+
+    private val feature = "timestampNtz"
+  }
+
+  object NoInvariants
+      extends LegacyFeatureInactive(
+        "C9",
+        "invariants",
+        Seq("delta.invariants"),
+        "Iceberg writers do not check invariants",
+        (table, _) => Fix.copyInto(table),
+        disallowed)
+
+  object NoIdentityColumns
+      extends LegacyFeatureInactive(
+        "C10",
+        "identityColumns",
+        Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
+        "Iceberg writers do not count identities on",
+        (table, _) => Fix.withoutExpressions(table),
+        disallowed)
+
+  object NoGeneratedColumns
+      extends LegacyFeatureInactive(
+        "C11",
+        "generatedColumns",
+        Seq("delta.generationExpression"),
+        "Iceberg writers do not compute it",
+        (table, _) => Fix.withoutExpressions(table),
+        disallowed)
+
+  object NoColumnDefaults
+      extends LegacyFeatureInactive(
+        "C12",
+        "allowColumnDefaults",
+        Seq("CURRENT_DEFAULT"),
+        "Iceberg format version 2 has no column defaults",
+        Fix.dropDefault,
+        disallowed)
+
+  object RecordedTypeChangesArePromotions
+      extends TableRule(
+        "C13",
+        "Every recorded type change is one that Iceberg v2 has: int to long, float to double, a " +
+          "wider decimal of the same scale, or a byte or short that became an int or long.",
+        Clause(Rfc, "Allowed Supported list of features"),
+        Clause(IcebergSpec, "Schema Evolution")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      for {
+        node <- table.nodes if node.isField
+        (from, to) <- TypePromotion.recorded(node.metadata)
+        if !TypePromotion.isHarmlessInHistory(from, to)
+      } yield violation(
+        Condition.IncompatibleSchemaChange,
+        node.location,
+        Fix.copyInto(table),
+        "column" -> node.sqlPath,
+        "change" -> s"was changed from ${from.sql} to ${to.sql} while the table held rows",
+        "reason" -> "Iceberg cannot read the older files with the newer type")
+  }
+
+  object PartitionColumnsAreTopLevel
+      extends TableRule(
+        "C18",
+        "Partition columns are top-level columns of the schema with a primitive type.",
+        Clause(DeltaProtocol, "Change Metadata"),
+        Clause(IcebergSpec, "Partitioning")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      table.partitionColumns.flatMap { name =>
+        val node = table.partitionNodes.find(_.path.head.equalsIgnoreCase(name))
+        val found = node.map(_.dataType) match {
+          case None => Some("is no column of the table")
+          case Some(t @ (_: StructType | _: ArrayType | _: MapType)) =>
+            Some(s"has the type ${t.typeName}")
+          case _ => None
+        }
+        found.map { problem =>
+          violation(
+            Condition.IncompatiblePartitioning,
+            node.fold[Location](Location.Column(Seq(name), None, None))(_.location),
+            Fix.copyInto(table.copy(partitionColumns = Nil)),
+            "columns" -> name,
+            "reason" -> s"$name $problem")
+        }
+      }
+  }
+
+  object NoDecimalPartitions
+      extends TableRule(
+        "C18d",
+        "No partition column is a decimal, which Delta Spark 4.4.0 refuses by a mistake of its own.",
+        Clause(DeltaSpark, "CheckPartitionDataTypeInV2AllowList")) {
+
+    override def check(table: TableState): Seq[Violation] =
+      table.partitionNodes.collect {
+        case node if node.dataType.isInstanceOf[DecimalType] =>
+          violation(
+            Condition.IncompatiblePartitioning,
+            node.location,
+            Fix.partitionBy(table, table.partitionColumns.filterNot(_ == node.path.head)),
+            "columns" -> node.path.head,
+            "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, but " +
+              "Delta Spark 4.4.0 refuses it under IcebergCompatV2 by mistake"))
       }
   }
 }

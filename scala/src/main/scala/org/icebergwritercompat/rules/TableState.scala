@@ -31,10 +31,22 @@ final case class ProtocolState(
     readerFeatures.getOrElse(Set.empty) ++ writerFeatures.getOrElse(Set.empty)
 }
 
+/** The file format a table declares. */
+final case class FileFormat(provider: String, options: Map[String, String])
+
+object FileFormat {
+
+  /** What every Delta table declares. */
+  val Parquet: FileFormat = FileFormat("parquet", Map.empty)
+}
+
 /** One version of a table, as far as its protocol and metadata tell.
   *
   * @param name
   *   how a statement refers to the table, such as `db.t` or a quoted path
+  * @param previous
+  *   the version before, if a change is looked at; it decides which statement mends a violation,
+  *   never whether there is one
   */
 final case class TableState(
     name: String,
@@ -42,10 +54,26 @@ final case class TableState(
     protocol: ProtocolState,
     properties: Map[String, String],
     schema: StructType,
-    partitionColumns: Seq[String]) {
+    partitionColumns: Seq[String],
+    format: FileFormat = FileFormat.Parquet,
+    profile: Profile = Profile.Rfc,
+    previous: Option[TableState] = None) {
 
   /** Every column, nested field, element, key and value of the schema, parents before children. */
   lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)
+
+  /** The partition columns as nodes of the schema; a column that is not there is left out. */
+  lazy val partitionNodes: Seq[SchemaNode] =
+    partitionColumns.flatMap { name =>
+      nodes.find(node => node.path.length == 1 && node.path.head.equalsIgnoreCase(name))
+    }
+
+  /** The names under which a file action must give its partition values. */
+  lazy val partitionKeys: Set[String] =
+    partitionNodes.map(node => node.physicalName.getOrElse(node.path.head)).toSet
+
+  /** The schema as trees of physical names, to look up paths in statistics. */
+  lazy val physicalNames: PhysicalNameTree = PhysicalNameTree.of(schema)
 
   /** The boolean value of a property; `None` where it is absent or is no boolean. */
   def flag(key: String): Option[Boolean] =

@@ -6,14 +6,20 @@ package org.icebergwritercompat.rules
 sealed abstract class Condition(val name: String)
 
 object Condition {
-  case object UnprovenDataFiles extends Condition("UNPROVEN_DATA_FILES")
+  case object CannotChangeMapKey extends Condition("CANNOT_CHANGE_MAP_STRUCT_KEY")
   case object ColumnIdOutOfRange extends Condition("COLUMN_ID_OUT_OF_RANGE")
+  case object DisablingRequiredTableFeature extends Condition("DISABLING_REQUIRED_TABLE_FEATURE")
   case object DuplicateColumnId extends Condition("DUPLICATE_COLUMN_ID")
   case object FieldIdDoesNotMatchPhysicalName
       extends Condition("FIELD_ID_DOES_NOT_MATCH_PHYSICAL_NAME")
   case object IncompatibleTableFeature extends Condition("INCOMPATIBLE_TABLE_FEATURE")
+  case object IncompatibleColumnName extends Condition("INCOMPATIBLE_COLUMN_NAME")
+  case object IncompatibleFileAction extends Condition("INCOMPATIBLE_FILE_ACTION")
+  case object IncompatiblePartitioning extends Condition("INCOMPATIBLE_PARTITIONING")
+  case object IncompatibleSchemaChange extends Condition("INCOMPATIBLE_SCHEMA_CHANGE")
   case object MissingColumnMappingMetadata extends Condition("MISSING_COLUMN_MAPPING_METADATA")
   case object MissingRequiredTableFeature extends Condition("MISSING_REQUIRED_TABLE_FEATURE")
+  case object UnprovenDataFiles extends Condition("UNPROVEN_DATA_FILES")
   case object UnsupportedDataType extends Condition("UNSUPPORTED_DATA_TYPE")
   case object UnsupportedProtocol extends Condition("UNSUPPORTED_PROTOCOL")
   case object WrongMaxColumnId extends Condition("WRONG_MAX_COLUMN_ID")
@@ -48,6 +54,11 @@ object Location {
   /** The protocol as a whole. */
   case object Protocol extends Location {
     override def toString: String = "protocol"
+  }
+
+  /** One file of a commit. */
+  final case class File(path: String) extends Location {
+    override def toString: String = s"file $path"
   }
 
   /** Data files of the table. */

@@ -1,19 +1,36 @@
 package org.icebergwritercompat.rules
 
-/** Every rule of `icebergWriterCompatV1`, in the order they are checked.
-  *
-  * Properties come first because most other violations follow from a wrong one; the protocol comes
-  * last because Delta derives it from properties and schema.
-  */
+/** Every rule of `icebergWriterCompatV1`, in the order they are checked. */
 object WriterCompatRules {
 
+  /** What each version of a table must meet.
+    *
+    * Properties come first because most other violations follow from a wrong one; the protocol
+    * comes last because Delta derives it from properties and schema.
+    */
   val tableRules: Seq[TableRule] = Seq(
     PropertyRules.WriterCompatEnabled,
     PropertyRules.IcebergCompatV2Enabled,
     PropertyRules.ColumnMappingById,
     PropertyRules.IcebergCompatV1Off,
+    PropertyRules.IcebergCompatV3Off,
     PropertyRules.DeletionVectorsOff,
+    PropertyRules.ChangeDataFeedOff,
+    PropertyRules.NoCheckConstraints,
+    PropertyRules.RowTrackingOff,
+    PropertyRules.NoProtocolVersions,
+    PropertyRules.FormatIsParquet,
     SchemaRules.TypesAreSupported,
+    NameRules.NoEmptyStructs,
+    NameRules.NamesAreDistinct,
+    NameRules.NoReservedNames,
+    SchemaRules.NoInvariants,
+    SchemaRules.NoIdentityColumns,
+    SchemaRules.NoGeneratedColumns,
+    SchemaRules.NoColumnDefaults,
+    SchemaRules.RecordedTypeChangesArePromotions,
+    SchemaRules.PartitionColumnsAreTopLevel,
+    SchemaRules.NoDecimalPartitions,
     SchemaRules.FieldsHaveIdAndPhysicalName,
     SchemaRules.PhysicalNameIsColId,
     SchemaRules.CollectionsHaveNestedIds,
@@ -26,11 +43,48 @@ object WriterCompatRules {
     ProtocolRules.FeaturesAreNotForbidden,
     ProtocolRules.FeaturesAreAllowed,
     ProtocolRules.ReaderVersionFitsFeatures,
-    ProtocolRules.RequiredFeaturesAreThere)
+    ProtocolRules.RequiredFeaturesAreThere,
+    SchemaRules.TimestampNtzIsSupported,
+    FileRules.LiveFilesWereWrittenById)
+
+  /** What each step from one version to the next must meet, once the table has the feature. */
+  val changeRules: Seq[ChangeRule] = Seq(
+    ChangeRules.SwitchedOffWithTheFeatureOnly,
+    ChangeRules.FeaturesStay,
+    ChangeRules.PartitioningStays,
+    ChangeRules.MapKeysStay,
+    ChangeRules.ParentsStay,
+    ChangeRules.TypesAreKeptOrPromoted,
+    ChangeRules.NullableStaysNullable,
+    ChangeRules.NewColumnsAreNullable,
+    ChangeRules.NewColumnsHaveNewIds,
+    ChangeRules.NestedIdsStay,
+    ChangeRules.MaxColumnIdNeverFalls,
+    NameRules.NoNewReservedNames)
+
+  /** What each action must meet that is committed to a table with the feature. */
+  val actionRules: Seq[ActionRule] = Seq(
+    ActionRules.FilesHaveRowCount,
+    ActionRules.PartitionValuesByPhysicalName,
+    ActionRules.StatisticsByPhysicalName,
+    ActionRules.TimestampPartitionsInUtc,
+    ActionRules.NoDeletionVectors,
+    ActionRules.PathsOnce,
+    ActionRules.NoChangeData,
+    ActionRules.AppendOnlyKeepsRows,
+    ActionRules.ClusteringByPhysicalName,
+    ActionRules.ClusteredOrPartitioned)
 
   /** Every rule there is. */
-  val all: Seq[Rule] = tableRules
+  val all: Seq[Rule] = tableRules ++ changeRules ++ actionRules
 
   /** All violations of `table`, in rule order; lazily, so that a caller may stop at the first. */
   def check(table: TableState): Iterator[Violation] = tableRules.iterator.flatMap(_.check(table))
+
+  /** All violations of a step from one version to the next, likewise. */
+  def check(change: TableChange): Iterator[Violation] = changeRules.iterator.flatMap(_.check(change))
+
+  /** All violations of an action on `table`, likewise. */
+  def check(table: TableState, action: DataAction): Iterator[Violation] =
+    actionRules.iterator.flatMap(_.check(table, action))
 }

@@ -3,7 +3,10 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{FileRules, TableState, Violation}
+import org.icebergwritercompat.rules.{FileRules, Rule, TableState, Violation, WriterCompatRules}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
 
 /** How the feature is switched on for a table that exists. */
 sealed trait Enabling {
@@ -72,7 +75,19 @@ object Enabling {
     override def finish(updated: Metadata): Metadata = updated
 
     override def findings(table: TableState): Seq[Violation] =
-      FileRules.LiveFilesWereWrittenById
-        .check(table, FileHistory.provenance(transaction))
+      FileRules.LiveFilesWereWrittenById.check(table, FileHistory.provenance(transaction)) ++
+        firstOfEachRule(table)
+
+    // The log tells of every live file what a commit would have been asked about it.
+    private def firstOfEachRule(table: TableState): Seq[Violation] = {
+      val shown = new DataActions(table)
+      val found = mutable.LinkedHashMap.empty[Rule, Violation]
+      transaction.snapshot.allFiles.toLocalIterator().asScala.foreach { file =>
+        shown.of(file).iterator.flatMap(WriterCompatRules.check(table, _)).foreach { violation =>
+          found.getOrElseUpdate(violation.rule, violation)
+        }
+      }
+      found.values.toSeq
+    }
   }
 }

@@ -1,11 +1,14 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.{FileRules, TableState, Violation}
 import org.icebergwritercompat.rules.FileRules.Provenance
 
 import scala.collection.mutable
+import scala.util.Try
 
 /** What the log tells about how live files were written. */
 object FileHistory {
@@ -54,6 +57,30 @@ object FileHistory {
       Provenance(unproven.size.toLong, unproven.headOption)
     }
   }
+
+  /** What stands against the files that a CLONE or CONVERT takes over; those of a table that had the
+    * feature are right.
+    */
+  def takenOver(
+      spark: SparkSession,
+      table: TableState,
+      op: DeltaOperations.Operation): Iterator[Violation] = op match {
+    case clone: DeltaOperations.Clone if !sourceHadFeature(spark, clone) =>
+      unproven(table, clone.source)
+    case convert: DeltaOperations.Convert => unproven(table, s"the ${convert.numFiles} of the folder")
+    case _ => Iterator.empty
+  }
+
+  private def sourceHadFeature(spark: SparkSession, clone: DeltaOperations.Clone): Boolean =
+    Try {
+      val source = DeltaTables.find(spark, clone.source)
+      val version =
+        source.deltaLog.getSnapshotAt(clone.sourceVersion, catalogTableOpt = source.catalogTable)
+      WriterCompat.isEnabled(version.metadata.configuration)
+    }.getOrElse(false)
+
+  private def unproven(table: TableState, files: String): Iterator[Violation] =
+    FileRules.LiveFilesWereWrittenById.check(table, Provenance(1, Some(files))).iterator
 
   private def writesById(metadata: Metadata): Boolean =
     metadata.columnMappingMode == IdMapping &&

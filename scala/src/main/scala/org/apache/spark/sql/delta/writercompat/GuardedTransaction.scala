@@ -6,7 +6,7 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Moment, TableState, WriterCompatRules}
+import org.icebergwritercompat.rules._
 
 /** A transaction that keeps tables with the feature within the rules.
   *
@@ -20,7 +20,12 @@ final class GuardedTransaction(
 
   private var replacing = false
 
-  private var committingLarge = false
+  private var overwritingSchema = false
+
+  /** Set once the metadata switches the feature on; judged when it is known what commits it. */
+  private var enabling: Option[Enabling] = None
+
+  private var committingLarge: Option[DeltaOperations.Operation] = None
 
   override def updateMetadataForNewTable(metadata: Metadata): Unit = {
     replacing = readVersion >= 0
@@ -33,12 +38,18 @@ final class GuardedTransaction(
     super.updateMetadataForNewTableInReplace(completed(metadata))
   }
 
+  override def updateMetadataForTableOverwrite(proposedNewMetadata: Metadata): Unit = {
+    overwritingSchema = true
+    super.updateMetadataForTableOverwrite(proposedNewMetadata)
+  }
+
   override protected def updateMetadataInternal(
-      proposed: Metadata,
+      asked: Metadata,
       ignoreDefaultProperties: Boolean): Unit = {
+    val proposed = NewTable.normalized(asked)
     // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
     val isClone = ignoreDefaultProperties
-    if (enabling(proposed) && !isClone) enable(proposed)
+    if (switchesOn(proposed) && !isClone) switchOn(proposed)
     else {
       super.updateMetadataInternal(
         if (creating && !isClone) completed(proposed) else proposed,
@@ -50,16 +61,20 @@ final class GuardedTransaction(
           else PhysicalNames.idsOf(snapshot.metadata.schema)
         newMetadata = Some(PhysicalNames.followIds(metadata, settled))
       }
-      // A commit may still drop the feature together with its property; a new table may not.
-      if (creating || isGuarded(metadata)) checkTable()
+      // Of an existing table only the new version can be judged yet: what is allowed between the
+      // two depends on the operation, which the commit names.
+      if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
+      else if (isGuarded(metadata)) refuseFirst(tableState, WriterCompatRules.check(tableState))
     }
   }
 
   override protected def prepareCommit(
       actions: Seq[Action],
       op: DeltaOperations.Operation): Seq[Action] = {
+    checkEnabling()
     val prepared = super.prepareCommit(actions, op)
-    checkTable()
+    checkTable(kind(op))
+    checked(prepared.iterator).foreach(_ => ())
     prepared
   }
 
@@ -68,7 +83,10 @@ final class GuardedTransaction(
       protocols: Seq[Protocol]): Unit = {
     super.updateMetadataAndProtocolWithRequiredFeatures(metadataOpt, protocols)
     // A large commit has its metadata and protocol settled here, and nothing is written yet.
-    if (committingLarge) checkTable()
+    committingLarge.foreach { op =>
+      checkTable(kind(op))
+      if (isGuarded(metadata)) refuseFirst(tableState, FileHistory.takenOver(spark, tableState, op))
+    }
   }
 
   override def commitLarge(
@@ -78,16 +96,44 @@ final class GuardedTransaction(
       op: DeltaOperations.Operation,
       context: Map[String, String],
       metrics: Map[String, String]): (Long, Snapshot) = {
-    committingLarge = true
+    committingLarge = Some(op)
     try
       super.commitLarge(
         spark,
-        nonProtocolMetadataActions,
+        // Checked while they are written: the log gets a commit whole or not at all.
+        checked(nonProtocolMetadataActions),
         newProtocolOpt,
         op,
         context,
         metrics)
-    finally committingLarge = false
+    finally committingLarge = None
+  }
+
+  override protected def checkForConflicts(
+      checkVersion: Long,
+      currentTransactionInfo: CurrentTransactionInfo,
+      attemptNumber: Int,
+      commitIsolationLevel: IsolationLevel): (Long, CurrentTransactionInfo) = {
+    val result @ (nextVersion, resolved) = super.checkForConflicts(
+      checkVersion,
+      currentTransactionInfo,
+      attemptNumber,
+      commitIsolationLevel)
+    if (nextVersion > checkVersion) checkAgainst(nextVersion - 1, resolved)
+    result
+  }
+
+  /** Compares with the version that won, which is not the one this transaction read. */
+  private def checkAgainst(winner: Long, resolved: CurrentTransactionInfo): Unit = {
+    val won = deltaLog.getSnapshotAt(winner, catalogTableOpt = catalogTable)
+    val guardedBefore = isGuarded(won.metadata)
+    if (guardedBefore || isGuarded(resolved.metadata)) {
+      val after =
+        TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
+      val change = TableChange(stateOf(won), after, kind(resolved.op))
+      if (isGuarded(resolved.metadata)) refuseFirst(after, WriterCompatRules.check(after))
+      if (guardedBefore) checkChange(change)
+    }
   }
 
   // As in Delta, with the parts guarded like the whole.
@@ -108,7 +154,7 @@ final class GuardedTransaction(
 
   private def wasGuarded: Boolean = readVersion >= 0 && isGuarded(snapshot.metadata)
 
-  private def enabling(proposed: Metadata): Boolean =
+  private def switchesOn(proposed: Metadata): Boolean =
     !creating && !wasGuarded && isGuarded(proposed)
 
   /** The properties of a table that is created or replaced; a replaced table keeps the feature, as
@@ -119,10 +165,10 @@ final class GuardedTransaction(
       if (wasGuarded && !proposed.configuration.contains(WriterCompat.Enabled))
         proposed.copy(configuration = proposed.configuration + (WriterCompat.Enabled -> "true"))
       else proposed
-    NewTable.complete(spark, kept)
+    NewTable.complete(spark, NewTable.normalized(kept))
   }
 
-  private def enable(proposed: Metadata): Unit = {
+  private def switchOn(proposed: Metadata): Unit = {
     val plan = Enabling.of(this, proposed)
     super.updateMetadataInternal(plan.proposedToDelta, ignoreDefaultProperties = false)
     newMetadata = newMetadata.map(plan.finish)
@@ -131,8 +177,13 @@ final class GuardedTransaction(
       .orElse(newProtocol)
     // Files that are appended meanwhile were not looked at.
     readWholeTable()
-    val findings = WriterCompatRules.check(tableState).toSeq ++ plan.findings(tableState)
-    if (findings.nonEmpty) throw IcebergWriterCompatException.notCompliant(tableState, findings)
+    enabling = Some(plan)
+  }
+
+  private def checkEnabling(): Unit = enabling.foreach { plan =>
+    val table = tableState
+    val findings = WriterCompatRules.check(table).toSeq ++ plan.findings(table)
+    if (findings.nonEmpty) throw IcebergWriterCompatException.notCompliant(table, findings)
   }
 
   private def moment: Moment =
@@ -140,16 +191,58 @@ final class GuardedTransaction(
     else if (wasGuarded) Moment.Changing
     else Moment.Enabling
 
+  private def kind(op: DeltaOperations.Operation): ChangeKind = op match {
+    case _ if replacing || overwritingSchema => ChangeKind.Replacing
+    case _: DeltaOperations.Restore => ChangeKind.Restoring
+    case _: DeltaOperations.DropTableFeature => ChangeKind.DroppingFeature
+    case _ => ChangeKind.Ordinary
+  }
+
+  private lazy val tableName = TableStates.nameOf(spark, this)
+
+  private lazy val profile = TableStates.profile(spark)
+
   private def tableState: TableState =
-    TableStates.of(TableStates.nameOf(spark, this), moment, protocol, metadata)
+    TableStates.of(
+      tableName,
+      moment,
+      protocol,
+      metadata,
+      profile,
+      previous = Option.when(wasGuarded)(stateOf(snapshot)))
 
-  private def checkTable(): Unit =
-    if (isGuarded(metadata)) refuseFirst(tableState)
-    else if (wasGuarded && protocol.isFeatureSupported(WriterCompatTableFeature))
-      throw IcebergWriterCompatException.switchedOff(tableState)
+  private def stateOf(version: Snapshot): TableState =
+    TableStates.of(tableName, Moment.Changing, version.protocol, version.metadata, profile)
 
-  private def refuseFirst(table: TableState): Unit =
-    WriterCompatRules.check(table).nextOption().foreach { violation =>
+  private def checkTable(kind: ChangeKind): Unit =
+    if (isGuarded(metadata)) {
+      val table = tableState
+      refuseFirst(table, WriterCompatRules.check(table))
+      if (wasGuarded) checkChange(TableChange(stateOf(snapshot), table, kind))
+    } else if (wasGuarded) checkChange(TableChange(stateOf(snapshot), tableState, kind))
+
+  // A table that has left the feature is free of its rules.
+  private def checkChange(change: TableChange): Unit = {
+    val rules: Iterator[ChangeRule] =
+      if (WriterCompat.isEnabled(change.after.properties)) WriterCompatRules.changeRules.iterator
+      else Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly)
+    refuseFirst(change.after, rules.flatMap(_.check(change)))
+  }
+
+  /** The same actions, each refused when it comes if it breaks a rule. */
+  private def checked(actions: Iterator[Action]): Iterator[Action] = {
+    lazy val guarded = isGuarded(metadata)
+    lazy val table = tableState
+    lazy val shown = new DataActions(table)
+    actions.map { action =>
+      if (guarded)
+        shown.of(action).foreach(a => refuseFirst(table, WriterCompatRules.check(table, a)))
+      action
+    }
+  }
+
+  private def refuseFirst(table: TableState, violations: Iterator[Violation]): Unit =
+    violations.nextOption().foreach { violation =>
       throw IcebergWriterCompatException.of(table, violation)
     }
 }

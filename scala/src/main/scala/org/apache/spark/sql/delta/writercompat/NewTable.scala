@@ -49,6 +49,18 @@ object NewTable {
     }
   }
 
+  /** `proposed` with the values of our properties as the protocol spells them: other engines may not
+    * read `TRUE` or `ID`.
+    */
+  def normalized(proposed: Metadata): Metadata = {
+    val spelt = (WriterCompat.Enabled +: dependent.map(_._1)).flatMap { key =>
+      proposed.configuration.get(key).map(value => key -> value.trim.toLowerCase(Locale.ROOT))
+    }
+    val configuration = proposed.configuration ++ spelt
+    if (configuration == proposed.configuration) proposed
+    else proposed.copy(configuration = configuration)
+  }
+
   // Delta adds the features that session defaults name to every new table. It can be told to
   // leave out all protocol defaults, and then takes the harmless ones from the table's own.
   private def withoutIncompatibleFeatures(defaults: Map[String, String]): Map[String, String] = {

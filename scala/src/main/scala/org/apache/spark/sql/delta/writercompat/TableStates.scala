@@ -4,17 +4,25 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.util.TransactionHelper
-import org.icebergwritercompat.rules.{Moment, ProtocolState, TableState}
-
 import org.apache.hadoop.fs.Path
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.{FileFormat, Moment, Profile, ProtocolState, TableState}
+
 import scala.util.Try
 
 /** Shows Delta's actions to the rules. */
 object TableStates {
 
   /** The state that `protocol` and `metadata` describe. */
-  def of(name: String, moment: Moment, protocol: Protocol, metadata: Metadata): TableState =
+  def of(
+      name: String,
+      moment: Moment,
+      protocol: Protocol,
+      metadata: Metadata,
+      profile: Profile,
+      previous: Option[TableState] = None): TableState =
     TableState(
       name,
       moment,
@@ -25,7 +33,22 @@ object TableStates {
         protocol.writerFeatures),
       metadata.configuration,
       metadata.schema,
-      metadata.partitionColumns)
+      metadata.partitionColumns,
+      FileFormat(metadata.format.provider, metadata.format.options),
+      profile,
+      previous)
+
+  /** The profile that the session asks for. */
+  def profile(spark: SparkSession): Profile = {
+    val name = spark.conf.get(Profile.Conf, Profile.Rfc.name)
+    Profile.named(name).getOrElse {
+      throw IcebergWriterCompatException.invalidValue(
+        Profile.Conf,
+        name,
+        Profile.all.map(_.name).mkString(" or "),
+        s"SET ${Profile.Conf}=${Profile.Rfc.name}")
+    }
+  }
 
   /** How a statement refers to the table of a transaction. */
   def nameOf(spark: SparkSession, transaction: TransactionHelper): String =
@@ -33,6 +56,10 @@ object TableStates {
       .map(table => sql(table.identifier))
       .orElse(managedTable(spark, transaction.dataPath).map(sql))
       .getOrElse(s"delta.`${transaction.dataPath}`")
+
+  /** How a statement refers to a table. */
+  def nameOf(table: DeltaTableV2): String =
+    table.catalogTable.map(t => sql(t.identifier)).getOrElse(s"delta.`${table.deltaLog.dataPath}`")
 
   private def sql(table: TableIdentifier): String =
     (table.database.toSeq :+ table.table).map(quoteIfNeeded).mkString(".")

@@ -18,7 +18,11 @@ object WriterCompatProperty {
 
   private def parse(value: String): Boolean =
     value.trim.toLowerCase(Locale.ROOT).toBooleanOption.getOrElse {
-      throw IcebergWriterCompatException.invalidValue(WriterCompat.Enabled, value)
+      throw IcebergWriterCompatException.invalidValue(
+        WriterCompat.Enabled,
+        value,
+        "true or false",
+        s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true')")
     }
 
   private val shortKey = WriterCompat.Enabled.stripPrefix("delta.").toLowerCase(Locale.ROOT)

@@ -1,0 +1,30 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.delta.actions._
+import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
+import org.icebergwritercompat.rules.{DataAction, FileStatistics, TableState}
+
+import scala.collection.mutable
+
+/** Shows the actions of one commit to the rules, one after the other. */
+final class DataActions(table: TableState) {
+
+  private val added = mutable.HashSet.empty[String]
+
+  /** What the rules need to know of `action`, if they ask about its kind. */
+  def of(action: Action): Option[DataAction] = action match {
+    case add: AddFile =>
+      Some(
+        DataAction.Added(
+          add.path,
+          add.partitionValues,
+          Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames)),
+          add.deletionVector != null,
+          repeated = !added.add(add.path)))
+    case remove: RemoveFile => Some(DataAction.Removed(remove.path, remove.dataChange))
+    case cdc: AddCDCFile => Some(DataAction.ChangeData(cdc.path))
+    case ClusteringMetadataDomain(clustering, removed) =>
+      Option.when(!removed)(DataAction.Clustered(clustering.clusteringColumns))
+    case _ => None
+  }
+}

@@ -1,0 +1,196 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.types.TimestampType
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.DataAction._
+import org.icebergwritercompat.rules.Source._
+
+/** Requirements on the file actions of a commit. */
+object ActionRules {
+
+  private val v2 = Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+
+  /** A rule about files that become live. */
+  sealed abstract class AddedFileRule(id: String, statement: String, clauses: Clause*)
+      extends ActionRule(id, statement, clauses: _*) {
+
+    /** What is wrong with the file, and the statement that mends it. */
+    protected def problem(table: TableState, file: Added): Option[(String, String)]
+
+    final override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
+      case file: Added =>
+        problem(table, file).toSeq.map { case (found, fix) =>
+          violation(
+            Condition.IncompatibleFileAction,
+            Location.File(file.path),
+            fix,
+            "file" -> file.path,
+            "found" -> found,
+            "required" -> statement)
+        }
+      case _ => Nil
+    }
+  }
+
+  object FilesHaveRowCount
+      extends AddedFileRule("D1", "Each added file has the statistic `numRecords`.", v2) {
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      Option.when(file.statistics.forall(_.rowCount.isEmpty))(
+        "it has no numRecords" -> "SET spark.databricks.delta.stats.collect=true")
+  }
+
+  object PartitionValuesByPhysicalName
+      extends AddedFileRule(
+        "D2",
+        "`partitionValues` has the physical names of exactly the partition columns.",
+        Clause(DeltaProtocol, "Column Mapping")) {
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      Option.when(file.partitionValues.keySet != table.partitionKeys) {
+        val found = list(file.partitionValues.keySet)
+        s"its partition values are those of $found, not of ${list(table.partitionKeys)}" ->
+          Fix.copyInto(table)
+      }
+  }
+
+  object StatisticsByPhysicalName
+      extends AddedFileRule(
+        "D3",
+        "Column statistics are keyed by physical names.",
+        Clause(DeltaProtocol, "Column Mapping"),
+        Clause(DeltaProtocol, "Per-file Statistics")) {
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      file.statistics.flatMap(_.unknownName).map { name =>
+        s"its statistics name $name, which is no physical name" -> Fix.copyInto(table)
+      }
+  }
+
+  object TimestampPartitionsInUtc
+      extends AddedFileRule(
+        "D4",
+        "The partition value of a timestamp is written in UTC, as 1970-01-01T00:00:00.000000Z.",
+        Clause(DeltaProtocol, "Partition Value Serialization")) {
+
+    private val utc = """-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z""".r
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      table.partitionNodes.iterator
+        .filter(_.dataType == TimestampType)
+        .flatMap(node => node.physicalName.flatMap(file.partitionValues.get).map(node -> _))
+        .collectFirst {
+          case (node, value) if value != null && value.nonEmpty && !utc.matches(value) =>
+            s"the partition value of ${node.sqlPath} is $value" ->
+              "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
+        }
+  }
+
+  object NoDeletionVectors
+      extends AddedFileRule(
+        "D5",
+        "No live file has a deletion vector.",
+        v2,
+        Clause(DeltaProtocol, "Deletion Vectors")) {
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      Option.when(file.hasDeletionVector)(
+        "it has a deletion vector" -> s"REORG TABLE ${table.name} APPLY (PURGE)")
+  }
+
+  object PathsOnce
+      extends AddedFileRule(
+        "D6",
+        "A commit adds each path once.",
+        Clause(DeltaProtocol, "Action Reconciliation")) {
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      Option.when(file.repeated)("the commit adds it twice" -> Fix.copyInto(table))
+  }
+
+  object NoChangeData
+      extends ActionRule(
+        "B7+",
+        "A commit has no change data files.",
+        Clause(Rfc, "Disallowed Features"),
+        Clause(DeltaProtocol, "Add CDC File")) {
+
+    override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
+      case ChangeData(path) =>
+        Seq(
+          violation(
+            Condition.IncompatibleFileAction,
+            Location.File(path),
+            Fix.setProperty(table, WriterCompat.ChangeDataFeedEnabled, "false"),
+            "file" -> path,
+            "found" -> "it holds change data",
+            "required" -> statement))
+      case _ => Nil
+    }
+  }
+
+  object AppendOnlyKeepsRows
+      extends ActionRule(
+        "B11",
+        s"With `${WriterCompat.AppendOnly}`, files are removed only where the rows stay.",
+        Clause(DeltaProtocol, "Append-only Tables")) {
+
+    override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
+      case Removed(path, true) if table.flag(WriterCompat.AppendOnly).contains(true) =>
+        Seq(
+          violation(
+            Condition.IncompatibleFileAction,
+            Location.File(path),
+            Fix.setProperty(table, WriterCompat.AppendOnly, "false"),
+            "file" -> path,
+            "found" -> "it leaves with its rows",
+            "required" -> statement))
+      case _ => Nil
+    }
+  }
+
+  object ClusteringByPhysicalName
+      extends ActionRule(
+        "D8",
+        "The clustering columns are given by their physical names.",
+        Clause(DeltaProtocol, "Clustered Table")) {
+
+    override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
+      case Clustered(columns) =>
+        columns.filterNot(exists(table.physicalNames, _)).map { path =>
+          violation(
+            Condition.IncompatiblePartitioning,
+            Location.Column(path, None, None),
+            s"ALTER TABLE ${table.name} CLUSTER BY NONE",
+            "columns" -> path.mkString("."),
+            "reason" -> s"the clustering column ${path.mkString(".")} is no physical name")
+        }
+      case _ => Nil
+    }
+
+    private def exists(tree: PhysicalNameTree, path: Seq[String]): Boolean =
+      path.headOption.forall(name => tree.fields.get(name).exists(exists(_, path.tail)))
+  }
+
+  object ClusteredOrPartitioned
+      extends ActionRule(
+        "C16",
+        "A table is not both clustered and partitioned.",
+        Clause(DeltaProtocol, "Clustered Table")) {
+
+    override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
+      case Clustered(columns) if columns.nonEmpty && table.partitionColumns.nonEmpty =>
+        Seq(
+          violation(
+            Condition.IncompatiblePartitioning,
+            Location.Column(table.partitionColumns, None, None),
+            s"ALTER TABLE ${table.name} CLUSTER BY NONE",
+            "columns" -> table.partitionColumns.mkString(", "),
+            "reason" -> "the table is clustered as well"))
+      case _ => Nil
+    }
+  }
+
+  private def list(names: Set[String]): String =
+    if (names.isEmpty) "no column" else names.toSeq.sorted.mkString(", ")
+}

@@ -1,0 +1,289 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.types._
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.Source._
+
+/** Requirements on how a table with the feature may change. Columns are compared by id, never by
+  * name.
+  */
+object ChangeRules {
+
+  private val evolution = Clause(IcebergSpec, "Schema Evolution")
+
+  private def badChange(
+      rule: Rule,
+      node: SchemaNode,
+      fix: String,
+      change: String,
+      reason: String): Violation =
+    Violation(
+      rule,
+      Condition.IncompatibleSchemaChange,
+      node.location,
+      fix,
+      Map("column" -> node.sqlPath, "change" -> change, "reason" -> reason))
+
+  object SwitchedOffWithTheFeatureOnly
+      extends ChangeRule(
+        "B1+",
+        s"`${WriterCompat.Enabled}` is switched off only by the commit that takes the feature out " +
+          "of the protocol.",
+        Clause(Rfc, "IcebergWriterCompatV1"),
+        Clause(DeltaProtocol, "Supported Features")) {
+
+    override def check(change: TableChange): Seq[Violation] = {
+      val after = change.after
+      val stays = after.protocol.listedFeatures(WriterCompat.Feature)
+      if (!stays || WriterCompat.isEnabled(after.properties)) Nil
+      else {
+        val value = after.properties.get(WriterCompat.Enabled)
+        Seq(
+          violation(
+            Condition.DisablingRequiredTableFeature,
+            Location.Property(WriterCompat.Enabled, value),
+            Fix.leave(change.before),
+            "property" -> WriterCompat.Enabled,
+            "change" -> value.fold("unset")(v => s"set to '$v'")))
+      }
+    }
+  }
+
+  object MaxColumnIdNeverFalls
+      extends ChangeRule(
+        "B4+",
+        s"`${WriterCompat.MaxColumnId}` never falls.",
+        Clause(DeltaProtocol, "Column Mapping")) {
+
+    override def check(change: TableChange): Seq[Violation] = {
+      val now = TableChange.maxId(change.after)
+      if (now >= change.maxIdBefore) Nil
+      else
+        Seq(
+          violation(
+            Condition.WrongMaxColumnId,
+            Location.Property(WriterCompat.MaxColumnId, Some(now.toString)),
+            Fix.enable(change.after),
+            "property" -> WriterCompat.MaxColumnId,
+            "value" -> now.toString,
+            "highest" -> change.maxIdBefore.toString))
+    }
+  }
+
+  object FeaturesStay
+      extends ChangeRule(
+        "A9",
+        "A feature that is supported stays supported, unless it is dropped as a feature.",
+        Clause(DeltaProtocol, "Supported Features")) {
+
+    override def check(change: TableChange): Seq[Violation] = change.kind match {
+      case ChangeKind.DroppingFeature => Nil
+      case _ =>
+        (change.before.protocol.listedFeatures -- change.after.protocol.listedFeatures).toSeq.sorted
+          .map { feature =>
+            violation(
+              Condition.MissingRequiredTableFeature,
+              Location.Feature(feature),
+              Fix.dropFeature(change.before, feature),
+              "feature" -> feature,
+              "neededBy" -> "the table's history")
+          }
+    }
+  }
+
+  object NewColumnsHaveNewIds
+      extends ChangeRule(
+        "C4",
+        s"A new column, and all below it, has an id above the former `${WriterCompat.MaxColumnId}`.",
+        Clause(DeltaProtocol, "Column Mapping"),
+        evolution) {
+
+    // What RESTORE brings back had its id in this very table.
+    override def check(change: TableChange): Seq[Violation] = change.kind match {
+      case ChangeKind.Restoring => Nil
+      case _ =>
+        change.added.filter(_.id.exists(_ <= change.maxIdBefore)).toSeq.map { node =>
+          badChange(
+            this,
+            node,
+            Fix.addBeside(change.after, node),
+            s"is new but has the id ${node.id.getOrElse("")}",
+            s"ids up to ${change.maxIdBefore} have been given out, and old rows would show up in it")
+        }
+    }
+  }
+
+  object NestedIdsStay
+      extends ChangeRule(
+        "C6",
+        "The ids of the element, key and value of a list or map do not change.",
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"),
+        evolution) {
+
+    override def check(change: TableChange): Seq[Violation] = {
+      val before = (for {
+        node <- change.before.nodes if !node.isField
+        parent <- node.parentId
+      } yield (parent, node.role) -> node.id).toMap
+      for {
+        node <- change.after.nodes if !node.isField
+        parent <- node.parentId
+        was <- before.get((parent, node.role)) if was != node.id
+      } yield badChange(
+        this,
+        node,
+        Fix.addBeside(change.after, node),
+        s"has the id ${node.id.getOrElse("none")} instead of ${was.getOrElse("none")}",
+        "Iceberg knows it by its id alone")
+    }
+  }
+
+  object TypesAreKeptOrPromoted
+      extends ChangeRule(
+        "C14",
+        "A column keeps its type, or is promoted from int to long, float to double, or to a wider " +
+          "decimal of the same scale, even when all rows are replaced.",
+        evolution) {
+
+    // The files that RESTORE leaves live were written with the schema that returns.
+    override def check(change: TableChange): Seq[Violation] = change.kind match {
+      case ChangeKind.Restoring => Nil
+      case _ =>
+        change.kept.filterNot { case (was, is) => sameKind(was.dataType, is.dataType) }.map {
+          case (was, is) =>
+            badChange(
+              this,
+              is,
+              Fix.addBeside(change.after, is),
+              s"changes from ${was.dataType.sql} to ${is.dataType.sql}",
+              "Iceberg v2 has no such promotion")
+        }.toSeq
+    }
+
+    private def sameKind(was: DataType, is: DataType): Boolean = (was, is) match {
+      case (_: StructType, _: StructType) | (_: ArrayType, _: ArrayType) | (_: MapType, _: MapType) =>
+        true
+      case _ => TypePromotion.isAllowed(was, is)
+    }
+  }
+
+  object ParentsStay
+      extends ChangeRule(
+        "C14p",
+        "A field stays in its struct, and an element, key or value in its list or map.",
+        evolution) {
+
+    override def check(change: TableChange): Seq[Violation] =
+      change.kept
+        .filter { case (was, is) => was.parentId != is.parentId || was.role != is.role }
+        .map { case (was, is) =>
+          badChange(
+            this,
+            is,
+            Fix.addBeside(change.after, is),
+            s"moves from ${was.sqlPath} to ${is.sqlPath}",
+            "Iceberg keeps every id below the same parent")
+        }
+        .toSeq
+  }
+
+  object NullableStaysNullable
+      extends ChangeRule(
+        "C14n",
+        "A column, element or value that may be null is not made required while old rows stay.",
+        evolution) {
+
+    override def check(change: TableChange): Seq[Violation] = change.kind match {
+      case ChangeKind.Replacing | ChangeKind.Restoring => Nil
+      case _ =>
+        change.kept
+          .filter { case (was, is) => was.nullable && !is.nullable && is.role != Role.Key }
+          .map { case (_, is) =>
+            badChange(
+              this,
+              is,
+              Fix.dropNotNull(change.after, is),
+              "is made NOT NULL",
+              "older files may hold nulls")
+          }
+          .toSeq
+    }
+  }
+
+  object NewColumnsAreNullable
+      extends ChangeRule(
+        "C14r",
+        "A column that is added to a table with rows may be null, at every depth that existed.",
+        evolution) {
+
+    // Below a new column nothing is missing from older files that the column itself is not.
+    override def check(change: TableChange): Seq[Violation] = change.kind match {
+      case ChangeKind.Replacing | ChangeKind.Restoring => Nil
+      case _ =>
+        change.added.filter { node =>
+          node.isField && !node.nullable && node.parentId.forall(change.old(_).isDefined)
+        }.map { node =>
+          badChange(
+            this,
+            node,
+            Fix.addNullable(change.after, node),
+            "is added as NOT NULL",
+            "older files do not have it, and Iceberg format version 2 has no defaults")
+        }.toSeq
+    }
+  }
+
+  object MapKeysStay
+      extends ChangeRule(
+        "C17",
+        "Nothing changes inside the key of a map: no field, name, type or nullability.",
+        Clause(IcebergCode, "SchemaUpdate")) {
+
+    override def check(change: TableChange): Seq[Violation] =
+      change.kept.collect {
+        case (was, is) if is.role == Role.Key && shape(was.dataType) != shape(is.dataType) =>
+          violation(
+            Condition.CannotChangeMapKey,
+            is.location,
+            Fix.addBeside(change.after, is),
+            "column" -> is.sqlPath,
+            "before" -> was.dataType.sql,
+            "after" -> is.dataType.sql)
+      }.toSeq
+
+    private def shape(dataType: DataType): DataType = dataType match {
+      case s: StructType =>
+        StructType(s.map { field =>
+          val id = new MetadataBuilder
+          if (field.metadata.contains(WriterCompat.ColumnId))
+            id.putLong(WriterCompat.ColumnId, field.metadata.getLong(WriterCompat.ColumnId))
+          field.copy(dataType = shape(field.dataType), metadata = id.build())
+        })
+      case a: ArrayType => a.copy(elementType = shape(a.elementType))
+      case m: MapType => m.copy(keyType = shape(m.keyType), valueType = shape(m.valueType))
+      case other => other
+    }
+  }
+
+  object PartitioningStays
+      extends ChangeRule(
+        "C15",
+        "A partitioned table keeps the list of its partition columns.",
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")) {
+
+    override def check(change: TableChange): Seq[Violation] = {
+      val was = change.before.partitionColumns
+      val is = change.after.partitionColumns
+      if (was.isEmpty || was == is) Nil
+      else
+        Seq(
+          violation(
+            Condition.IncompatiblePartitioning,
+            Location.Column(is, None, None),
+            Fix.keepPartitioning(change.before, change.after),
+            "columns" -> (if (is.isEmpty) "(none)" else is.mkString(", ")),
+            "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
+              "does not let that change")))
+    }
+  }
+}

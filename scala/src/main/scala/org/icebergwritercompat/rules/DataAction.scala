@@ -1,0 +1,29 @@
+package org.icebergwritercompat.rules
+
+/** An action of a commit that is neither protocol nor metadata. */
+sealed trait DataAction
+
+object DataAction {
+
+  /** A file that becomes live.
+    *
+    * @param repeated
+    *   whether the same commit adds the same path already
+    */
+  final case class Added(
+      path: String,
+      partitionValues: Map[String, String],
+      statistics: Option[FileStatistics],
+      hasDeletionVector: Boolean,
+      repeated: Boolean)
+      extends DataAction
+
+  /** A file that is no longer live. */
+  final case class Removed(path: String, dataChange: Boolean) extends DataAction
+
+  /** A file of the change data feed. */
+  final case class ChangeData(path: String) extends DataAction
+
+  /** The clustering columns, each as a path of physical names. */
+  final case class Clustered(columns: Seq[Seq[String]]) extends DataAction
+}
