@@ -1,7 +1,7 @@
 package org.icebergwritercompat
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.delta.writercompat.{SeveralCommits, WriterCompatHooks}
+import org.apache.spark.sql.delta.writercompat.{StatementChecks, WriterCompatHooks}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.ColumnMappingByIdRule
 
@@ -22,6 +22,6 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
           e)
     }
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
-    extensions.injectCheckRule(new SeveralCommits(_))
+    extensions.injectCheckRule(new StatementChecks(_))
   }
 }

@@ -70,6 +70,12 @@ object IcebergWriterCompatException {
       s"$Violation.INVALID_PROPERTY_VALUE",
       Map("property" -> property, "value" -> value, "allowed" -> allowed, "fix" -> fix))
 
+  /** The refusal of a write that the rules would not see. */
+  def unguarded(table: String, setting: String, fix: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.UNGUARDED_WRITE",
+      Map("table" -> table, "setting" -> setting, "fix" -> fix))
+
   /** The answer to a call that names something else than a Delta table. */
   def notDelta(table: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(

@@ -28,6 +28,10 @@ object Enabling {
     if (transaction.snapshot.numOfFiles == 0) new WithoutFiles(transaction.snapshot, proposed)
     else new WithFiles(transaction, proposed)
 
+  /** How the metadata of the transaction, which has the feature, follows on its snapshot as it is. */
+  def asItIs(transaction: OptimisticTransaction): Enabling =
+    new WithFiles(transaction, transaction.metadata)
+
   /** No file depends on the layout of columns, so they are laid out anew, which Delta allows new
     * tables only.
     */

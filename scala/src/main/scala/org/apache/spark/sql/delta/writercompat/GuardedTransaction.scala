@@ -73,6 +73,11 @@ final class GuardedTransaction(
       op: DeltaOperations.Operation): Seq[Action] = {
     checkEnabling()
     val prepared = super.prepareCommit(actions, op)
+    // Metadata may also come as an action of the commit, past any update.
+    if (enabling.isEmpty && switchesOn(metadata)) {
+      enabling = Some(Enabling.asItIs(this))
+      checkEnabling()
+    }
     checkTable(kind(op))
     checked(prepared.iterator).foreach(_ => ())
     prepared
@@ -209,7 +214,9 @@ final class GuardedTransaction(
       protocol,
       metadata,
       profile,
-      previous = Option.when(wasGuarded)(stateOf(snapshot)))
+      previous = Option.when(wasGuarded)(before))
+
+  private lazy val before: TableState = stateOf(snapshot)
 
   private def stateOf(version: Snapshot): TableState =
     TableStates.of(tableName, Moment.Changing, version.protocol, version.metadata, profile)
@@ -218,8 +225,11 @@ final class GuardedTransaction(
     if (isGuarded(metadata)) {
       val table = tableState
       refuseFirst(table, WriterCompatRules.check(table))
-      if (wasGuarded) checkChange(TableChange(stateOf(snapshot), table, kind))
-    } else if (wasGuarded) checkChange(TableChange(stateOf(snapshot), tableState, kind))
+      if (wasGuarded && isChanged) checkChange(TableChange(before, table, kind))
+    } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
+
+  private def isChanged: Boolean =
+    (metadata ne snapshot.metadata) || protocol != snapshot.protocol
 
   // A table that has left the feature is free of its rules.
   private def checkChange(change: TableChange): Unit = {

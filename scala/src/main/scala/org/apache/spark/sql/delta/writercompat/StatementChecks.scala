@@ -3,23 +3,49 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules.{Moment, TableState, WriterCompatRules}
 
-/** Refuses statements that make several commits before the one that breaks a rule. */
-final class SeveralCommits(spark: SparkSession) extends (LogicalPlan => Unit) {
+import scala.jdk.CollectionConverters._
 
-  override def apply(plan: LogicalPlan): Unit = plan match {
+/** Refuses statements that the transaction would see too late, or not at all: those that make
+  * several commits before the one that breaks a rule, and writes that go past Delta's transactions.
+  */
+final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
+
+  override def apply(plan: LogicalPlan): Unit = plan.foreach {
     case AlterTableDropFeature(Guarded(table), feature, false) if leavesProtection(feature) =>
       // DROP FEATURE makes empty commits and checkpoints first, and adds this feature last.
       check(table, CheckpointProtectionTableFeature.name, stay = s"$feature TRUNCATE HISTORY")
     case SetTableProperties(Guarded(table), properties) =>
       checkProperties(table, properties)
+    case write: V2WriteCommand =>
+      write.table match {
+        case relation: DataSourceV2Relation => refuseKernelWrite(relation.table)
+        case _ =>
+      }
+    case stream: WriteToStreamStatement => refuseKernelWrite(stream.sink)
     case _ =>
   }
+
+  // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
+  // classes may be missing, so they are told by name.
+  private def refuseKernelWrite(table: Table): Unit =
+    if (
+      table.getClass.getName.startsWith("io.delta.spark.internal.v2.") &&
+      WriterCompat.isEnabled(table.properties.asScala.toMap)
+    )
+      throw IcebergWriterCompatException.unguarded(
+        table.name,
+        DeltaSQLConf.V2_ENABLE_MODE.key,
+        s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO")
 
   private def leavesProtection(feature: String): Boolean =
     spark.conf.get(DeltaSQLConf.FAST_DROP_FEATURE_ENABLED) &&
