@@ -3,12 +3,10 @@ package org.icebergwritercompat.rules
 /** Every rule of `icebergWriterCompatV1`, in the order they are checked. */
 object WriterCompatRules {
 
-  /** What each version of a table must meet.
-    *
-    * Properties come first because most other violations follow from a wrong one; the protocol
-    * comes last because Delta derives it from properties and schema.
+  /** What the declared properties, columns and partitioning of a table must meet; it can be told
+    * before Delta gives out ids and derives the protocol.
     */
-  val tableRules: Seq[TableRule] = Seq(
+  val declarationRules: Seq[TableRule] = Seq(
     PropertyRules.WriterCompatEnabled,
     PropertyRules.IcebergCompatV2Enabled,
     PropertyRules.ColumnMappingById,
@@ -30,7 +28,10 @@ object WriterCompatRules {
     SchemaRules.NoColumnDefaults,
     SchemaRules.RecordedTypeChangesArePromotions,
     SchemaRules.PartitionColumnsAreTopLevel,
-    SchemaRules.NoDecimalPartitions,
+    SchemaRules.NoDecimalPartitions)
+
+  /** What Delta derives from the declaration must meet. */
+  val layoutRules: Seq[TableRule] = Seq(
     SchemaRules.FieldsHaveIdAndPhysicalName,
     SchemaRules.PhysicalNameIsColId,
     SchemaRules.CollectionsHaveNestedIds,
@@ -46,6 +47,11 @@ object WriterCompatRules {
     ProtocolRules.RequiredFeaturesAreThere,
     SchemaRules.TimestampNtzIsSupported,
     FileRules.LiveFilesWereWrittenById)
+
+  /** What each version of a table must meet. Declarations come first, because most other violations
+    * follow from a wrong one.
+    */
+  val tableRules: Seq[TableRule] = declarationRules ++ layoutRules
 
   /** What each step from one version to the next must meet, once the table has the feature. */
   val changeRules: Seq[ChangeRule] = Seq(

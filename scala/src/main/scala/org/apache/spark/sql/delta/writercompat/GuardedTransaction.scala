@@ -51,9 +51,9 @@ final class GuardedTransaction(
     val isClone = ignoreDefaultProperties
     if (switchesOn(proposed) && !isClone) switchOn(proposed)
     else {
-      super.updateMetadataInternal(
-        if (creating && !isClone) completed(proposed) else proposed,
-        ignoreDefaultProperties)
+      val declared = if (creating && !isClone) completed(proposed) else proposed
+      checkDeclaration(declared)
+      super.updateMetadataInternal(declared, ignoreDefaultProperties)
       newMetadata.filter(isGuarded).foreach { metadata =>
         val settled =
           if (isClone) PhysicalNames.idsOf(proposed.schema)
@@ -207,7 +207,9 @@ final class GuardedTransaction(
 
   private lazy val profile = TableStates.profile(spark)
 
-  private def tableState: TableState =
+  private def tableState: TableState = stateWith(metadata)
+
+  private def stateWith(metadata: Metadata): TableState =
     TableStates.of(
       tableName,
       moment,
@@ -227,6 +229,19 @@ final class GuardedTransaction(
       refuseFirst(table, WriterCompatRules.check(table))
       if (wasGuarded && isChanged) checkChange(TableChange(before, table, kind))
     } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
+
+  // Delta has objections of its own to some of this, which do not say what the feature needs.
+  private def checkDeclaration(declared: Metadata): Unit = {
+    val table = stateWith(declared)
+    if (isGuarded(declared))
+      refuseFirst(table, WriterCompatRules.declarationRules.iterator.flatMap(_.check(table)))
+    if (wasGuarded) {
+      val change = TableChange(before, table, ChangeKind.Ordinary)
+      val rules = Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly) ++
+        Option.when(isGuarded(declared))(ChangeRules.PartitioningStays)
+      refuseFirst(table, rules.flatMap(_.check(change)))
+    }
+  }
 
   private def isChanged: Boolean =
     (metadata ne snapshot.metadata) || protocol != snapshot.protocol
