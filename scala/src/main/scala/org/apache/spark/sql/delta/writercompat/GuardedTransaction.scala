@@ -236,7 +236,9 @@ final class GuardedTransaction(
     if (isGuarded(declared))
       refuseFirst(table, WriterCompatRules.declarationRules.iterator.flatMap(_.check(table)))
     if (wasGuarded) {
-      val change = TableChange(before, table, ChangeKind.Ordinary)
+      val replaces = creating || overwritingSchema
+      val change =
+        TableChange(before, table, if (replaces) ChangeKind.Replacing else ChangeKind.Ordinary)
       val rules = Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly) ++
         Option.when(isGuarded(declared))(ChangeRules.PartitioningStays)
       refuseFirst(table, rules.flatMap(_.check(change)))
