@@ -59,7 +59,10 @@ final class GuardedTransaction(
           if (isClone) PhysicalNames.idsOf(proposed.schema)
           else if (creating) Set.empty[Long]
           else PhysicalNames.idsOf(snapshot.metadata.schema)
-        newMetadata = Some(PhysicalNames.followIds(metadata, settled))
+        val placed =
+          if (replacing || overwritingSchema) MovedColumns.renumbered(stateOf(snapshot), metadata)
+          else metadata
+        newMetadata = Some(PhysicalNames.followIds(placed, settled))
       }
       // Of an existing table only the new version can be judged yet: what is allowed between the
       // two depends on the operation, which the commit names.

@@ -45,7 +45,8 @@ object JoinPoints {
 
   val NewTable: JoinPoint = JoinPoint(
     "new-table",
-    "OptimisticTransaction.updateMetadataForNewTable and updateMetadataForNewTableInReplace",
+    "OptimisticTransaction.updateMetadataForNewTable, updateMetadataForNewTableInReplace and " +
+      "updateMetadataForTableOverwrite",
     "a replaced table is told from a changed one",
     "replacing a table would be treated as changing it, and refused")
 
@@ -60,6 +61,12 @@ object JoinPoints {
     "OptimisticTransactionImpl.commitLarge, and updateMetadataAndProtocolWithRequiredFeatures in it",
     "RESTORE, CLONE and CONVERT TO DELTA are checked, which never prepare a commit",
     "these commands would be unchecked")
+
+  val Conflicts: JoinPoint = JoinPoint(
+    "conflicts",
+    "OptimisticTransactionImpl.checkForConflicts",
+    "a transaction that lost a race is compared with the version that won",
+    "it would be compared with the version it read, which is no longer the one before")
 
   val FeatureMap: JoinPoint = JoinPoint(
     "feature-map",
@@ -96,6 +103,7 @@ object JoinPoints {
     NewTable,
     PrepareCommit,
     CommitLarge,
+    Conflicts,
     SealedFeatures,
     FeatureMap,
     PropertyEntries,

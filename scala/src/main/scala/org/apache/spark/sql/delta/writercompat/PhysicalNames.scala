@@ -37,7 +37,7 @@ object PhysicalNames {
         val id = DeltaColumnMapping.getColumnId(field).toLong
         val name = WriterCompat.physicalName(id)
         val old = DeltaColumnMapping.getPhysicalName(field)
-        if (settled(id) || old == name) below
+        if (settled(id) || DeltaColumnMapping.hasPhysicalName(field) && old == name) below
         else below.copy(metadata = renameIn(field, old, name))
       }
     })
