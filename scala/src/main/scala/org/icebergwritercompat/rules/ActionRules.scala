@@ -47,8 +47,8 @@ object ActionRules {
         Clause(DeltaProtocol, "Column Mapping")) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
-      Option.when(file.partitionValues.keySet != table.partitionKeys) {
-        val found = list(file.partitionValues.keySet)
+      Option.when(valuesOf(file).keySet != table.partitionKeys) {
+        val found = list(valuesOf(file).keySet)
         s"its partition values are those of $found, not of ${list(table.partitionKeys)}" ->
           Fix.copyInto(table)
       }
@@ -78,7 +78,7 @@ object ActionRules {
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       table.partitionNodes.iterator
         .filter(_.dataType == TimestampType)
-        .flatMap(node => node.physicalName.flatMap(file.partitionValues.get).map(node -> _))
+        .flatMap(node => node.physicalName.flatMap(valuesOf(file).get).map(node -> _))
         .collectFirst {
           case (node, value) if value != null && value.nonEmpty && !utc.matches(value) =>
             s"the partition value of ${node.sqlPath} is $value" ->
@@ -190,6 +190,10 @@ object ActionRules {
       case _ => Nil
     }
   }
+
+  // An action in the log may lack them.
+  private def valuesOf(file: Added): Map[String, String] =
+    Option(file.partitionValues).getOrElse(Map.empty)
 
   private def list(names: Set[String]): String =
     if (names.isEmpty) "no column" else names.toSeq.sorted.mkString(", ")

@@ -255,8 +255,7 @@ object ChangeRules {
       case s: StructType =>
         StructType(s.map { field =>
           val id = new MetadataBuilder
-          if (field.metadata.contains(WriterCompat.ColumnId))
-            id.putLong(WriterCompat.ColumnId, field.metadata.getLong(WriterCompat.ColumnId))
+          SchemaNode.idOf(field).foreach(id.putLong(WriterCompat.ColumnId, _))
           field.copy(dataType = shape(field.dataType), metadata = id.build())
         })
       case a: ArrayType => a.copy(elementType = shape(a.elementType))

@@ -50,5 +50,5 @@ object TableChange {
 
   /** The highest id given out, as the property tells. */
   def maxId(table: TableState): Long =
-    table.properties.get(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
+    table.property(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
 }

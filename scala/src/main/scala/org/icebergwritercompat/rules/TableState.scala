@@ -75,7 +75,10 @@ final case class TableState(
   /** The schema as trees of physical names, to look up paths in statistics. */
   lazy val physicalNames: PhysicalNameTree = PhysicalNameTree.of(schema)
 
+  /** The value of a property; a null in the log is text too, and none that a rule asks for. */
+  def property(key: String): Option[String] = properties.get(key).map(String.valueOf(_))
+
   /** The boolean value of a property; `None` where it is absent or is no boolean. */
   def flag(key: String): Option[Boolean] =
-    properties.get(key).flatMap(_.trim.toLowerCase(java.util.Locale.ROOT).toBooleanOption)
+    property(key).flatMap(_.trim.toLowerCase(java.util.Locale.ROOT).toBooleanOption)
 }
