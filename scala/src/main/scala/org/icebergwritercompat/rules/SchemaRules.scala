@@ -215,22 +215,34 @@ object SchemaRules {
       extends TableRule(
         "C13",
         "Every recorded type change is one that Iceberg v2 has: int to long, float to double, a " +
-          "wider decimal of the same scale, or a byte or short that became an int or long.",
+          "wider decimal of the same scale, or a byte or short that became an int or long; inside " +
+          "a map key it is only that a byte or short became an int.",
         Clause(Rfc, "Allowed Supported list of features"),
-        Clause(IcebergSpec, "Schema Evolution")) {
+        Clause(IcebergSpec, "Schema Evolution"),
+        Clause(IcebergCode, "SchemaUpdate")) {
 
     override def check(table: TableState): Seq[Violation] =
       for {
         node <- table.nodes if node.isField
-        (from, to) <- TypePromotion.recorded(node.metadata)
-        if !TypePromotion.isHarmlessInHistory(from, to)
+        change <- TypePromotion.recorded(node.metadata)
+        inKey = change.changesMapKey || node.belowMapKey && change.copy(way = keyOnly).changesMapKey
+        if inKey || !change.isReadable
       } yield violation(
         Condition.IncompatibleSchemaChange,
         node.location,
         Fix.copyInto(table),
-        "column" -> node.sqlPath,
-        "change" -> s"was changed from ${from.sql} to ${to.sql} while the table held rows",
-        "reason" -> "Iceberg cannot read the older files with the newer type")
+        "column" -> SchemaNode.sqlPath(node.path ++ change.way),
+        "change" -> (change.types match {
+          case Some((from, to)) =>
+            s"was changed from ${from.sql} to ${to.sql} while the table held rows"
+          case None => "has a record of type changes that cannot be read"
+        }),
+        "reason" -> (
+          if (change.isReadable) "Iceberg lets nothing change inside a map key"
+          else if (change.types.isEmpty) "nobody can tell whether Iceberg reads the older files"
+          else "Iceberg cannot read the older files with the newer type"))
+
+    private val keyOnly = Seq(Role.Key.name)
   }
 
   object PartitionColumnsAreTopLevel
