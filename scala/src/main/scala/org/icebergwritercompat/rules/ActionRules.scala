@@ -57,14 +57,30 @@ object ActionRules {
   object StatisticsByPhysicalName
       extends AddedFileRule(
         "D3",
-        "Column statistics are keyed by physical names.",
+        "Column statistics are keyed by physical names, of columns that are there or were dropped.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Per-file Statistics")) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
-      file.statistics.flatMap(_.unknownName).map { name =>
-        s"its statistics name $name, which is no physical name" -> Fix.copyInto(table)
-      }
+      file.statistics.iterator
+        .flatMap(_.unknownNames)
+        .filterNot(path => wasDropped(table, path.last))
+        .map(_.mkString("."))
+        .minOption
+        .map { name =>
+          s"its statistics name $name, which is no physical name" -> Fix.copyInto(table)
+        }
+
+    // A file that RESTORE brings back may be older than the drop of a column.
+    private def wasDropped(table: TableState, name: String): Boolean = name match {
+      case dropped(digits) =>
+        digits.toLongOption.exists { id =>
+          id <= table.maxColumnId && !table.nodesById.contains(id)
+        }
+      case _ => false
+    }
+
+    private val dropped = """col-([1-9]\d*)""".r
   }
 
   object TimestampPartitionsInUtc

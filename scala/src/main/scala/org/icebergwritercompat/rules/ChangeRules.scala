@@ -56,8 +56,8 @@ object ChangeRules {
         Clause(DeltaProtocol, "Column Mapping")) {
 
     override def check(change: TableChange): Seq[Violation] = {
-      val now = TableChange.maxId(change.after)
-      if (now >= change.maxIdBefore) Nil
+      val now = change.after.maxColumnId
+      if (now >= change.before.maxColumnId) Nil
       else
         Seq(
           violation(
@@ -66,7 +66,7 @@ object ChangeRules {
             Fix.enable(change.after),
             "property" -> WriterCompat.MaxColumnId,
             "value" -> now.toString,
-            "highest" -> change.maxIdBefore.toString))
+            "highest" -> change.before.maxColumnId.toString))
     }
   }
 
@@ -102,13 +102,13 @@ object ChangeRules {
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _ =>
-        change.added.filter(_.id.exists(_ <= change.maxIdBefore)).toSeq.map { node =>
+        change.added.filter(_.id.exists(_ <= change.before.maxColumnId)).toSeq.map { node =>
           badChange(
             this,
             node,
             Fix.addBeside(change.after, node),
             s"is new but has the id ${node.id.getOrElse("")}",
-            s"ids up to ${change.maxIdBefore} have been given out, and old rows would show up in it")
+            s"ids up to ${change.before.maxColumnId} have been given out, and old rows would show up in it")
         }
     }
   }

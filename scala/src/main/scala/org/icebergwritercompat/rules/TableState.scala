@@ -1,6 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.WriterCompat
 
 /** When a table is looked at: it decides which statement mends a violation, never whether there is
   * one.
@@ -61,6 +62,14 @@ final case class TableState(
 
   /** Every column, nested field, element, key and value of the schema, parents before children. */
   lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)
+
+  /** The nodes by id; of those that share one, the last. */
+  lazy val nodesById: Map[Long, SchemaNode] =
+    nodes.iterator.flatMap(node => node.id.map(_ -> node)).toMap
+
+  /** The highest id given out, as the property tells; 0 where it tells nothing. */
+  lazy val maxColumnId: Long =
+    property(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
 
   /** The partition columns as nodes of the schema; a column that is not there is left out. */
   lazy val partitionNodes: Seq[SchemaNode] =
