@@ -106,11 +106,17 @@ object ChangeRules {
           badChange(
             this,
             node,
-            Fix.addBeside(change.after, node),
+            addWithNewId(change, node),
             s"is new but has the id ${node.id.getOrElse("")}",
-            s"ids up to ${change.before.maxColumnId} have been given out, and old rows would show up in it")
+            s"ids up to ${change.before.maxColumnId} have been given out, and old rows would show " +
+              "up in it")
         }
     }
+
+    // Where another column of this name stays as well, the new one needs a name of its own.
+    private def addWithNewId(change: TableChange, node: SchemaNode): String =
+      if (change.before.nodesByPath.contains(node.path)) Fix.addBeside(change.after, node)
+      else Fix.add(change.after, node)
   }
 
   object NestedIdsStay
@@ -226,7 +232,7 @@ object ChangeRules {
           badChange(
             this,
             node,
-            Fix.addNullable(change.after, node),
+            Fix.add(change.after, node),
             "is added as NOT NULL",
             "older files do not have it, and Iceberg format version 2 has no defaults")
         }.toSeq
@@ -279,7 +285,10 @@ object ChangeRules {
           violation(
             Condition.IncompatiblePartitioning,
             Location.Column(is, None, None),
-            Fix.keepPartitioning(change.before, change.after),
+            change.kind match {
+              case ChangeKind.Replacing => Fix.keepPartitioning(change.before, change.after)
+              case _ => Fix.repartition(change.before, change.after)
+            },
             "columns" -> (if (is.isEmpty) "(none)" else is.mkString(", ")),
             "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
               "does not let that change")))

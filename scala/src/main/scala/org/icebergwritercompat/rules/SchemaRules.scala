@@ -181,7 +181,7 @@ object SchemaRules {
         "invariants",
         Seq("delta.invariants"),
         "Iceberg writers do not check invariants",
-        (table, _) => Fix.copyInto(table),
+        Fix.withoutExpression,
         disallowed)
 
   object NoIdentityColumns
@@ -190,7 +190,7 @@ object SchemaRules {
         "identityColumns",
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
         "Iceberg writers do not count identities on",
-        (table, _) => Fix.withoutExpressions(table),
+        Fix.withoutExpression,
         disallowed)
 
   object NoGeneratedColumns
@@ -199,7 +199,7 @@ object SchemaRules {
         "generatedColumns",
         Seq("delta.generationExpression"),
         "Iceberg writers do not compute it",
-        (table, _) => Fix.withoutExpressions(table),
+        Fix.withoutExpression,
         disallowed)
 
   object NoColumnDefaults
@@ -254,21 +254,23 @@ object SchemaRules {
 
     override def check(table: TableState): Seq[Violation] =
       table.partitionColumns.flatMap { name =>
-        val node = table.partitionNodes.find(_.path.head.equalsIgnoreCase(name))
-        val found = node.map(_.dataType) match {
-          case None => Some("is no column of the table")
-          case Some(t @ (_: StructType | _: ArrayType | _: MapType)) =>
-            Some(s"has the type ${t.typeName}")
-          case _ => None
-        }
-        found.map { problem =>
+        problem(table, name).map { found =>
+          val location = table.column(name).map(_.location)
           violation(
             Condition.IncompatiblePartitioning,
-            node.fold[Location](Location.Column(Seq(name), None, None))(_.location),
-            Fix.copyInto(table.copy(partitionColumns = Nil)),
-            "columns" -> name,
-            "reason" -> s"$name $problem")
+            location.getOrElse(Location.Column(Seq(String.valueOf(name)), None, None)),
+            Fix.partitionBy(table, table.partitionColumns.filter(problem(table, _).isEmpty)),
+            "columns" -> String.valueOf(name),
+            "reason" -> s"$name $found")
         }
+      }
+
+    private def problem(table: TableState, name: String): Option[String] =
+      table.column(name).map(_.dataType) match {
+        case None => Some("is no column of the table")
+        case Some(t @ (_: StructType | _: ArrayType | _: MapType)) =>
+          Some(s"has the type ${t.typeName}")
+        case _ => None
       }
   }
 
@@ -280,14 +282,17 @@ object SchemaRules {
 
     override def check(table: TableState): Seq[Violation] =
       table.partitionNodes.collect {
-        case node if node.dataType.isInstanceOf[DecimalType] =>
+        case node if isDecimal(table, node.path.head) =>
           violation(
             Condition.IncompatiblePartitioning,
             node.location,
-            Fix.partitionBy(table, table.partitionColumns.filterNot(_ == node.path.head)),
+            Fix.partitionBy(table, table.partitionColumns.filterNot(isDecimal(table, _))),
             "columns" -> node.path.head,
             "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, but " +
               "Delta Spark 4.4.0 refuses it under IcebergCompatV2 by mistake"))
       }
+
+    private def isDecimal(table: TableState, name: String): Boolean =
+      table.column(name).exists(_.dataType.isInstanceOf[DecimalType])
   }
 }

@@ -3,6 +3,8 @@ package org.icebergwritercompat.rules
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.WriterCompat
 
+import java.util.Locale
+
 /** When a table is looked at: it decides which statement mends a violation, never whether there is
   * one.
   */
@@ -72,10 +74,25 @@ final case class TableState(
     property(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
 
   /** The partition columns as nodes of the schema; a column that is not there is left out. */
-  lazy val partitionNodes: Seq[SchemaNode] =
-    partitionColumns.flatMap { name =>
-      nodes.find(node => node.path.length == 1 && node.path.head.equalsIgnoreCase(name))
-    }
+  lazy val partitionNodes: Seq[SchemaNode] = partitionColumns.flatMap(column)
+
+  private lazy val columnsByName: Map[String, SchemaNode] =
+    nodes.reverseIterator.filter(_.path.length == 1).map(n => lower(n.path.head) -> n).toMap
+
+  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
+
+  /** The first column of this name, in letters of any case. */
+  def column(name: String): Option[SchemaNode] =
+    Option(name).flatMap(n => columnsByName.get(lower(n)))
+
+  /** The nodes by path; names may differ in the case of letters alone. */
+  lazy val nodesByPath: Map[Vector[String], SchemaNode] =
+    nodes.iterator.map(node => node.path -> node).toMap
+
+  // Thousands of violations may have the same statement to mend them.
+  private[rules] lazy val copyStatement: String = Fix.copy(this)
+
+  private[rules] lazy val additions: Map[Vector[String], String] = Fix.additions(this)
 
   /** The names under which a file action must give its partition values. */
   lazy val partitionKeys: Set[String] =
@@ -89,5 +106,5 @@ final case class TableState(
 
   /** The boolean value of a property; `None` where it is absent or is no boolean. */
   def flag(key: String): Option[Boolean] =
-    property(key).flatMap(_.trim.toLowerCase(java.util.Locale.ROOT).toBooleanOption)
+    property(key).flatMap(_.trim.toLowerCase(Locale.ROOT).toBooleanOption)
 }
