@@ -279,7 +279,7 @@ object ChangeRules {
     override def check(change: TableChange): Seq[Violation] = {
       val was = change.before.partitionColumns
       val is = change.after.partitionColumns
-      if (was.isEmpty || was == is) Nil
+      if (was.isEmpty || was == is && !otherColumns(change)) Nil
       else
         Seq(
           violation(
@@ -293,5 +293,10 @@ object ChangeRules {
             "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
               "does not let that change")))
     }
+
+    // The files that stay hold the values of the columns they were partitioned by.
+    private def otherColumns(change: TableChange): Boolean =
+      change.kind == ChangeKind.Ordinary &&
+        change.before.partitionNodes.map(_.id) != change.after.partitionNodes.map(_.id)
   }
 }
