@@ -148,22 +148,45 @@ object ChangeRules {
       extends ChangeRule(
         "C14",
         "A column keeps its type, or is promoted from int to long, float to double, or to a wider " +
-          "decimal of the same scale, even when all rows are replaced.",
-        evolution) {
+          "decimal of the same scale, even when all rows are replaced; while rows stay, the feature " +
+          "`typeWidening` is needed for that.",
+        evolution,
+        Clause(Rfc, "Allowed Supported list of features")) {
 
     // The files that RESTORE leaves live were written with the schema that returns.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _ =>
-        change.kept.filterNot { case (was, is) => sameKind(was.dataType, is.dataType) }.map {
-          case (was, is) =>
-            badChange(
-              this,
-              is,
-              Fix.addBeside(change.after, is),
-              s"changes from ${was.dataType.sql} to ${is.dataType.sql}",
-              "Iceberg v2 has no such promotion")
+        val canWiden = change.kind == ChangeKind.Replacing ||
+          change.after.protocol.listedFeatures.exists(widening)
+        change.kept.flatMap { case (was, is) =>
+          if (!sameKind(was.dataType, is.dataType))
+            Some(typeChange(was, is, Fix.addBeside(change.after, is), noPromotion))
+          else if (!canWiden && isPromoted(was.dataType, is.dataType))
+            Some(typeChange(was, is, widen(change.before), noWidening))
+          else None
         }.toSeq
+    }
+
+    private val widening = Set("typeWidening", "typeWidening-preview")
+    private val noPromotion = "Iceberg v2 has no such promotion"
+    private val noWidening =
+      "the table does not support typeWidening, without which Delta cannot read the older files"
+
+    private def widen(table: TableState): String =
+      Fix.setProperty(table, WriterCompat.TypeWideningEnabled, "true")
+
+    private def typeChange(was: SchemaNode, is: SchemaNode, fix: String, reason: String) =
+      badChange(
+        this,
+        is,
+        fix,
+        s"changes from ${was.dataType.sql} to ${is.dataType.sql}",
+        reason)
+
+    private def isPromoted(was: DataType, is: DataType): Boolean = is match {
+      case _: StructType | _: ArrayType | _: MapType => false
+      case _ => was != is
     }
 
     private def sameKind(was: DataType, is: DataType): Boolean = (was, is) match {
