@@ -52,11 +52,10 @@ object FileStatistics {
       val name = parser.currentName
       val below = names.fields.get(name)
       if (below.isEmpty) unknown += path :+ name
-      if (parser.nextToken() == JsonToken.START_OBJECT)
-        below match {
-          case Some(tree) if tree.fields.nonEmpty =>
-            collectUnknown(parser, tree, path :+ name, unknown)
-          case _ => parser.skipChildren()
-        }
+      (parser.nextToken(), below) match {
+        case (JsonToken.START_OBJECT, Some(tree)) if tree.fields.nonEmpty =>
+          collectUnknown(parser, tree, path :+ name, unknown)
+        case _ => parser.skipChildren()
+      }
     }
 }
