@@ -18,13 +18,13 @@ object Fix {
 
   /** Takes a property away. */
   def unsetProperty(table: TableState, key: String): String = table.moment match {
-    case creating @ Moment.Creating(_) => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case _ => s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')"
   }
 
   /** Takes a CHECK constraint away. */
   def dropConstraint(table: TableState, constraint: String): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case _ if table.previous.exists(!_.properties.contains(constraintKey(constraint))) =>
       leave(table)
     case _ => s"ALTER TABLE ${table.name} DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
@@ -34,7 +34,7 @@ object Fix {
 
   /** Takes the default of a column away. */
   def dropDefault(table: TableState, node: SchemaNode): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case Moment.Changing if isNew(table, node) => add(table, node)
     case _ if table.previous.isDefined => leave(table)
     case _ => s"ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} DROP DEFAULT"
@@ -136,7 +136,7 @@ object Fix {
     val wanted =
       if (columns == table.partitionColumns) table else table.copy(partitionColumns = columns)
     table.moment match {
-      case creating: Moment.Creating => create(wanted, creating, Map.empty)
+      case _: Moment.Creating => wanted.createStatement
       case _ => copyInto(wanted)
     }
   }
@@ -167,14 +167,14 @@ object Fix {
 
   /** Takes the feature out of the table's protocol, or never puts it there. */
   def dropFeature(table: TableState, feature: String): String = table.moment match {
-    case creating @ Moment.Creating(false) => create(table, creating, Map.empty)
+    case Moment.Creating(false) => table.createStatement
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) => leave(table)
     case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
   }
 
   /** Gives the node a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case Moment.Enabling if widensToInt(node.dataType) =>
       s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = " +
         s"'true'); ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} TYPE INT"
@@ -191,7 +191,7 @@ object Fix {
 
   /** Lets the helper lay the table out, which plain SQL cannot do. */
   def enable(table: TableState): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case _ => callEnable(table)
   }
 
@@ -220,13 +220,21 @@ object Fix {
     if (table.name.endsWith("`")) table.name.dropRight(1) + "_iceberg`"
     else table.name + "_iceberg"
 
-  private def partitionedBy(table: TableState): String = table.partitionColumns match {
-    case Seq() => ""
-    case names => names.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-  }
+  private def partitionedBy(table: TableState): String =
+    table.partitionColumns.filter(_ != null) match {
+      case Seq() => ""
+      case names => names.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
+    }
 
   private def widensToInt(dataType: DataType): Boolean =
     dataType == ByteType || dataType == ShortType
+
+  /** Creates the table, or replaces it, as it would be without what breaks a rule. */
+  private[rules] def create(table: TableState): String =
+    create(
+      table,
+      Moment.Creating(replacing = table.moment == Moment.Creating(replacing = true)),
+      Map.empty)
 
   private def create(
       table: TableState,

@@ -92,6 +92,8 @@ final case class TableState(
   // Thousands of violations may have the same statement to mend them.
   private[rules] lazy val copyStatement: String = Fix.copy(this)
 
+  private[rules] lazy val createStatement: String = Fix.create(this)
+
   private[rules] lazy val additions: Map[Vector[String], String] = Fix.additions(this)
 
   /** The names under which a file action must give its partition values. */
