@@ -43,5 +43,5 @@ object WriterCompat {
 
   /** Whether a set of table properties has the feature switched on. */
   def isEnabled(properties: Map[String, String]): Boolean =
-    properties.get(Enabled).exists(_.trim.equalsIgnoreCase("true"))
+    properties.get(Enabled).exists(value => value != null && value.trim.equalsIgnoreCase("true"))
 }

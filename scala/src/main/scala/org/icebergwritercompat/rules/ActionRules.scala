@@ -47,8 +47,8 @@ object ActionRules {
         Clause(DeltaProtocol, "Column Mapping")) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
-      Option.when(file.partitionValues.keySet != table.partitionKeys) {
-        val found = list(file.partitionValues.keySet)
+      Option.when(valuesOf(file).keySet != table.partitionKeys) {
+        val found = list(valuesOf(file).keySet)
         s"its partition values are those of $found, not of ${list(table.partitionKeys)}" ->
           Fix.copyInto(table)
       }
@@ -57,14 +57,30 @@ object ActionRules {
   object StatisticsByPhysicalName
       extends AddedFileRule(
         "D3",
-        "Column statistics are keyed by physical names.",
+        "Column statistics are keyed by physical names, of columns that are there or were dropped.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Per-file Statistics")) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
-      file.statistics.flatMap(_.unknownName).map { name =>
-        s"its statistics name $name, which is no physical name" -> Fix.copyInto(table)
-      }
+      file.statistics.iterator
+        .flatMap(_.unknownNames)
+        .filterNot(path => wasDropped(table, path.last))
+        .map(_.mkString("."))
+        .minOption
+        .map { name =>
+          s"its statistics name $name, which is no physical name" -> Fix.copyInto(table)
+        }
+
+    // A file that RESTORE brings back may be older than the drop of a column.
+    private def wasDropped(table: TableState, name: String): Boolean = name match {
+      case dropped(digits) =>
+        digits.toLongOption.exists { id =>
+          id <= table.maxColumnId && !table.nodesById.contains(id)
+        }
+      case _ => false
+    }
+
+    private val dropped = """col-([1-9]\d*)""".r
   }
 
   object TimestampPartitionsInUtc
@@ -78,7 +94,7 @@ object ActionRules {
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       table.partitionNodes.iterator
         .filter(_.dataType == TimestampType)
-        .flatMap(node => node.physicalName.flatMap(file.partitionValues.get).map(node -> _))
+        .flatMap(node => node.physicalName.flatMap(valuesOf(file).get).map(node -> _))
         .collectFirst {
           case (node, value) if value != null && value.nonEmpty && !utc.matches(value) =>
             s"the partition value of ${node.sqlPath} is $value" ->
@@ -190,6 +206,10 @@ object ActionRules {
       case _ => Nil
     }
   }
+
+  // An action in the log may lack them.
+  private def valuesOf(file: Added): Map[String, String] =
+    Option(file.partitionValues).getOrElse(Map.empty)
 
   private def list(names: Set[String]): String =
     if (names.isEmpty) "no column" else names.toSeq.sorted.mkString(", ")

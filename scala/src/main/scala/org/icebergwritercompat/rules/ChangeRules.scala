@@ -56,8 +56,8 @@ object ChangeRules {
         Clause(DeltaProtocol, "Column Mapping")) {
 
     override def check(change: TableChange): Seq[Violation] = {
-      val now = TableChange.maxId(change.after)
-      if (now >= change.maxIdBefore) Nil
+      val now = change.after.maxColumnId
+      if (now >= change.before.maxColumnId) Nil
       else
         Seq(
           violation(
@@ -66,7 +66,7 @@ object ChangeRules {
             Fix.enable(change.after),
             "property" -> WriterCompat.MaxColumnId,
             "value" -> now.toString,
-            "highest" -> change.maxIdBefore.toString))
+            "highest" -> change.before.maxColumnId.toString))
     }
   }
 
@@ -102,15 +102,21 @@ object ChangeRules {
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _ =>
-        change.added.filter(_.id.exists(_ <= change.maxIdBefore)).toSeq.map { node =>
+        change.added.filter(_.id.exists(_ <= change.before.maxColumnId)).toSeq.map { node =>
           badChange(
             this,
             node,
-            Fix.addBeside(change.after, node),
+            addWithNewId(change, node),
             s"is new but has the id ${node.id.getOrElse("")}",
-            s"ids up to ${change.maxIdBefore} have been given out, and old rows would show up in it")
+            s"ids up to ${change.before.maxColumnId} have been given out, and old rows would show " +
+              "up in it")
         }
     }
+
+    // Where another column of this name stays as well, the new one needs a name of its own.
+    private def addWithNewId(change: TableChange, node: SchemaNode): String =
+      if (change.before.nodesByPath.contains(node.path)) Fix.addBeside(change.after, node)
+      else Fix.add(change.after, node)
   }
 
   object NestedIdsStay
@@ -142,22 +148,45 @@ object ChangeRules {
       extends ChangeRule(
         "C14",
         "A column keeps its type, or is promoted from int to long, float to double, or to a wider " +
-          "decimal of the same scale, even when all rows are replaced.",
-        evolution) {
+          "decimal of the same scale, even when all rows are replaced; while rows stay, the feature " +
+          "`typeWidening` is needed for that.",
+        evolution,
+        Clause(Rfc, "Allowed Supported list of features")) {
 
     // The files that RESTORE leaves live were written with the schema that returns.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _ =>
-        change.kept.filterNot { case (was, is) => sameKind(was.dataType, is.dataType) }.map {
-          case (was, is) =>
-            badChange(
-              this,
-              is,
-              Fix.addBeside(change.after, is),
-              s"changes from ${was.dataType.sql} to ${is.dataType.sql}",
-              "Iceberg v2 has no such promotion")
+        val canWiden = change.kind == ChangeKind.Replacing ||
+          change.after.protocol.listedFeatures.exists(widening)
+        change.kept.flatMap { case (was, is) =>
+          if (!sameKind(was.dataType, is.dataType))
+            Some(typeChange(was, is, Fix.addBeside(change.after, is), noPromotion))
+          else if (!canWiden && isPromoted(was.dataType, is.dataType))
+            Some(typeChange(was, is, widen(change.before), noWidening))
+          else None
         }.toSeq
+    }
+
+    private val widening = Set("typeWidening", "typeWidening-preview")
+    private val noPromotion = "Iceberg v2 has no such promotion"
+    private val noWidening =
+      "the table does not support typeWidening, without which Delta cannot read the older files"
+
+    private def widen(table: TableState): String =
+      Fix.setProperty(table, WriterCompat.TypeWideningEnabled, "true")
+
+    private def typeChange(was: SchemaNode, is: SchemaNode, fix: String, reason: String) =
+      badChange(
+        this,
+        is,
+        fix,
+        s"changes from ${was.dataType.sql} to ${is.dataType.sql}",
+        reason)
+
+    private def isPromoted(was: DataType, is: DataType): Boolean = is match {
+      case _: StructType | _: ArrayType | _: MapType => false
+      case _ => was != is
     }
 
     private def sameKind(was: DataType, is: DataType): Boolean = (was, is) match {
@@ -226,7 +255,7 @@ object ChangeRules {
           badChange(
             this,
             node,
-            Fix.addNullable(change.after, node),
+            Fix.add(change.after, node),
             "is added as NOT NULL",
             "older files do not have it, and Iceberg format version 2 has no defaults")
         }.toSeq
@@ -255,8 +284,7 @@ object ChangeRules {
       case s: StructType =>
         StructType(s.map { field =>
           val id = new MetadataBuilder
-          if (field.metadata.contains(WriterCompat.ColumnId))
-            id.putLong(WriterCompat.ColumnId, field.metadata.getLong(WriterCompat.ColumnId))
+          SchemaNode.idOf(field).foreach(id.putLong(WriterCompat.ColumnId, _))
           field.copy(dataType = shape(field.dataType), metadata = id.build())
         })
       case a: ArrayType => a.copy(elementType = shape(a.elementType))
@@ -274,16 +302,24 @@ object ChangeRules {
     override def check(change: TableChange): Seq[Violation] = {
       val was = change.before.partitionColumns
       val is = change.after.partitionColumns
-      if (was.isEmpty || was == is) Nil
+      if (was.isEmpty || was == is && !otherColumns(change)) Nil
       else
         Seq(
           violation(
             Condition.IncompatiblePartitioning,
             Location.Column(is, None, None),
-            Fix.keepPartitioning(change.before, change.after),
+            change.kind match {
+              case ChangeKind.Replacing => Fix.keepPartitioning(change.before, change.after)
+              case _ => Fix.repartition(change.before, change.after)
+            },
             "columns" -> (if (is.isEmpty) "(none)" else is.mkString(", ")),
             "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
               "does not let that change")))
     }
+
+    // The files that stay hold the values of the columns they were partitioned by.
+    private def otherColumns(change: TableChange): Boolean =
+      change.kind == ChangeKind.Ordinary &&
+        change.before.partitionNodes.map(_.id) != change.after.partitionNodes.map(_.id)
   }
 }

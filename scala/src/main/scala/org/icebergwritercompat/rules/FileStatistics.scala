@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonParser, JsonToken}
 
+import scala.collection.mutable
 import scala.util.Using
 import scala.util.control.NonFatal
 
@@ -9,10 +10,10 @@ import scala.util.control.NonFatal
   *
   * @param rowCount
   *   the value of `numRecords`
-  * @param unknownName
-  *   a key of the column statistics that is no physical name, as a path
+  * @param unknownNames
+  *   the keys of the column statistics that are no physical names, each as a path
   */
-final case class FileStatistics(rowCount: Option[Long], unknownName: Option[String])
+final case class FileStatistics(rowCount: Option[Long], unknownNames: Set[Vector[String]])
 
 object FileStatistics {
 
@@ -27,7 +28,7 @@ object FileStatistics {
 
   private def read(parser: JsonParser, names: PhysicalNameTree): Option[FileStatistics] = {
     var rowCount: Option[Long] = None
-    var unknownName: Option[String] = None
+    val unknown = mutable.LinkedHashSet.empty[Vector[String]]
     val isObject = parser.nextToken() == JsonToken.START_OBJECT
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
       val field = parser.currentName
@@ -35,31 +36,26 @@ object FileStatistics {
       if (field == "numRecords" && value == JsonToken.VALUE_NUMBER_INT)
         rowCount = Some(parser.getLongValue)
       else if (byColumn(field) && value == JsonToken.START_OBJECT)
-        unknownName = unknownName.orElse(firstUnknown(parser, names, Nil))
+        collectUnknown(parser, names, Vector.empty, unknown)
       parser.skipChildren()
     }
-    Option.when(isObject)(FileStatistics(rowCount, unknownName))
+    Option.when(isObject)(FileStatistics(rowCount, unknown.toSet))
   }
 
   // Leaves the parser at the end of the object it is in.
-  private def firstUnknown(
+  private def collectUnknown(
       parser: JsonParser,
       names: PhysicalNameTree,
-      path: List[String]): Option[String] = {
-    var found: Option[String] = None
+      path: Vector[String],
+      unknown: mutable.Set[Vector[String]]): Unit =
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
       val name = parser.currentName
-      val here = name :: path
       val below = names.fields.get(name)
-      if (below.isEmpty && found.isEmpty) found = Some(here.reverse.mkString("."))
-      if (parser.nextToken() == JsonToken.START_OBJECT)
-        below match {
-          case Some(tree) if tree.fields.nonEmpty =>
-            val deeper = firstUnknown(parser, tree, here)
-            found = found.orElse(deeper)
-          case _ => parser.skipChildren()
-        }
+      if (below.isEmpty) unknown += path :+ name
+      (parser.nextToken(), below) match {
+        case (JsonToken.START_OBJECT, Some(tree)) if tree.fields.nonEmpty =>
+          collectUnknown(parser, tree, path :+ name, unknown)
+        case _ => parser.skipChildren()
+      }
     }
-    found
-  }
 }

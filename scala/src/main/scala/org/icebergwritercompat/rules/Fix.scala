@@ -18,13 +18,13 @@ object Fix {
 
   /** Takes a property away. */
   def unsetProperty(table: TableState, key: String): String = table.moment match {
-    case creating @ Moment.Creating(_) => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case _ => s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')"
   }
 
   /** Takes a CHECK constraint away. */
   def dropConstraint(table: TableState, constraint: String): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case _ if table.previous.exists(!_.properties.contains(constraintKey(constraint))) =>
       leave(table)
     case _ => s"ALTER TABLE ${table.name} DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
@@ -34,7 +34,8 @@ object Fix {
 
   /** Takes the default of a column away. */
   def dropDefault(table: TableState, node: SchemaNode): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
+    case Moment.Changing if isNew(table, node) => add(table, node)
     case _ if table.previous.isDefined => leave(table)
     case _ => s"ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} DROP DEFAULT"
   }
@@ -43,78 +44,145 @@ object Fix {
   def dropNotNull(table: TableState, node: SchemaNode): String =
     s"ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} DROP NOT NULL"
 
-  /** Adds a column that may hold nulls, under the name of the node. */
-  def addNullable(table: TableState, node: SchemaNode): String =
+  /** Adds the node, or the column around it that is as new, in a way that breaks no rule. */
+  def add(table: TableState, node: SchemaNode): String =
+    node.path.inits.toSeq.reverseIterator
+      .flatMap(table.additions.get)
+      .nextOption()
+      .getOrElse(addition(table, fieldAround(table, node)))
+
+  /** The statement for each node that is new below one that is not, by its path. */
+  private[rules] def additions(table: TableState): Map[Vector[String], String] =
+    table.nodes.iterator
+      .filter { node =>
+        node.isField && isNew(table, node) &&
+        !table.nodesByPath.get(node.path.init).exists(isNew(table, _))
+      }
+      .map(node => node.path -> addition(table, node))
+      .toMap
+
+  private def addition(table: TableState, field: SchemaNode): String =
+    addColumn(table, field.path, field.dataType)
+
+  private def addColumn(table: TableState, path: Seq[String], dataType: DataType): String =
     s"ALTER TABLE ${table.name} ADD COLUMNS " +
-      s"(${node.sqlPath} ${SupportedTypes.nearest(node.dataType).sql})"
+      s"(${SchemaNode.sqlPath(path)} ${SupportedTypes.nearest(dataType).sql})"
 
   /** Adds a column of the new type beside the node, which stays as it is. */
   def addBeside(table: TableState, node: SchemaNode): String = {
-    // An element, key or value cannot stand beside itself: the collection's column can.
-    val top = node.path.head
-    val target = table.nodes.find(_.path == Vector(top)).getOrElse(node)
-    val field = if (node.isField && !node.path.init.exists(collectionParts)) node else target
-    val name = SchemaNode.sqlPath(field.path.init :+ (field.path.last + "_2"))
-    s"ALTER TABLE ${table.name} ADD COLUMNS ($name ${SupportedTypes.nearest(field.dataType).sql})"
+    val field = fieldAround(table, node, outsideKeys = true)
+    val path = Iterator
+      .from(2)
+      .map(i => field.path.init :+ s"${field.path.last}_$i")
+      .find(!table.nodesByPath.contains(_))
+      .getOrElse(field.path)
+    addColumn(table, path, field.dataType)
   }
 
-  private val collectionParts = Set("element", "key", "value")
+  // An element, key or value cannot be added by itself, and nothing can be added to a map key.
+  private def fieldAround(
+      table: TableState,
+      node: SchemaNode,
+      outsideKeys: Boolean = false): SchemaNode =
+    node.path.inits
+      .flatMap(path => if (path == node.path) Some(node) else table.nodesByPath.get(path))
+      .find(n => n.isField && !(outsideKeys && n.belowMapKey))
+      .getOrElse(node)
+
+  private def isNew(table: TableState, node: SchemaNode): Boolean =
+    table.previous.exists(before => !node.id.exists(before.nodesById.contains))
 
   /** Gives the node another name. */
-  def rename(table: TableState, node: SchemaNode, name: String): String = table.moment match {
-    case creating: Moment.Creating =>
-      create(renamed(table, node, name), creating, Map.empty)
-    case Moment.Enabling =>
-      s"ALTER TABLE ${table.name} RENAME COLUMN ${node.sqlPath} TO ${quoteIfNeeded(name)}"
-    case Moment.Changing =>
-      s"ALTER TABLE ${table.name} ADD COLUMNS " +
-        s"(${SchemaNode.sqlPath(node.path.init :+ name)} " +
-        s"${SupportedTypes.nearest(node.dataType).sql})"
+  def rename(table: TableState, node: SchemaNode, name: String): String = {
+    def renaming(was: SchemaNode) =
+      s"ALTER TABLE ${table.name} RENAME COLUMN ${was.sqlPath} TO ${quoteIfNeeded(name)}"
+    table.moment match {
+      case creating: Moment.Creating =>
+        create(table, creating, Map.empty, renamed(_, node.path, name))
+      case Moment.Enabling => renaming(node)
+      case Moment.Changing =>
+        val before = for (previous <- table.previous; id <- node.id; was <- previous.nodesById.get(id))
+          yield was
+        before.fold(addColumn(table, node.path.init :+ name, node.dataType))(renaming)
+    }
   }
 
-  private def renamed(table: TableState, node: SchemaNode, name: String): TableState =
-    if (node.path.length > 1) table
-    else
-      table.copy(schema = StructType(table.schema.map { field =>
-        if (field.name == node.path.head) field.copy(name = name) else field
-      }))
+  private def renamed(field: StructField, path: Seq[String], name: String): StructField =
+    path match {
+      case Seq(last) if field.name == last => field.copy(name = name)
+      case first +: rest if field.name == first =>
+        field.copy(dataType = renamedIn(field.dataType, rest, name))
+      case _ => field
+    }
 
-  /** Creates the table with plain columns, or copies its rows into one that has them. */
-  def withoutExpressions(table: TableState): String = partitionBy(table, table.partitionColumns)
+  private def renamedIn(dataType: DataType, path: Seq[String], name: String): DataType =
+    (dataType, path) match {
+      case (s: StructType, _) => StructType(s.map(renamed(_, path, name)))
+      case (a: ArrayType, _ +: rest) => a.copy(elementType = renamedIn(a.elementType, rest, name))
+      case (m: MapType, Role.Key.name +: rest) =>
+        m.copy(keyType = renamedIn(m.keyType, rest, name))
+      case (m: MapType, _ +: rest) => m.copy(valueType = renamedIn(m.valueType, rest, name))
+      case (other, _) => other
+    }
+
+  /** Makes the column a plain one: creates or adds it so, or copies the rows. */
+  def withoutExpression(table: TableState, node: SchemaNode): String = table.moment match {
+    case Moment.Changing if isNew(table, node) => add(table, node)
+    case _ => partitionBy(table, table.partitionColumns)
+  }
 
   /** Creates the table partitioned by these columns, or copies its rows into one that is. */
   def partitionBy(table: TableState, columns: Seq[String]): String = {
-    val wanted = table.copy(partitionColumns = columns)
+    val wanted =
+      if (columns == table.partitionColumns) table else table.copy(partitionColumns = columns)
     table.moment match {
-      case creating: Moment.Creating => create(wanted, creating, Map.empty)
+      case _: Moment.Creating => wanted.createStatement
       case _ => copyInto(wanted)
     }
   }
 
-  /** Replaces the table with the partition columns it had. */
-  def keepPartitioning(before: TableState, after: TableState): String =
+  /** Replaces the table with the partition columns it had, which come back if they are gone. */
+  def keepPartitioning(before: TableState, after: TableState): String = {
+    val gone = before.partitionNodes.filter(node => after.column(node.path.head).isEmpty)
+    val schema = gone.foldLeft(after.schema) { (all, node) =>
+      all.add(node.path.head, node.dataType, node.nullable)
+    }
     create(
-      after.copy(partitionColumns = before.partitionColumns),
+      after.copy(schema = schema, partitionColumns = before.partitionColumns),
       Moment.Creating(replacing = true),
       Map.empty)
+  }
+
+  /** Copies the rows of `before` into a new table with the names and partitions of `after`. */
+  def repartition(before: TableState, after: TableState): String = {
+    val names = for {
+      was <- before.nodes if was.path.length == 1
+      is <- was.id.flatMap(after.nodesById.get) if is.path.length == 1
+    } yield (quoteIfNeeded(was.path.head), quoteIfNeeded(is.path.head))
+    val selected =
+      if (names.forall { case (was, is) => was == is }) "*"
+      else names.map { case (was, is) => if (was == is) was else s"$was AS $is" }.mkString(", ")
+    copyOf(after, selected)
+  }
 
   /** Takes the feature out of the table's protocol, or never puts it there. */
   def dropFeature(table: TableState, feature: String): String = table.moment match {
-    case creating @ Moment.Creating(false) => create(table, creating, Map.empty)
+    case Moment.Creating(false) => table.createStatement
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) => leave(table)
     case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
   }
 
   /** Gives the node a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case Moment.Enabling if widensToInt(node.dataType) =>
       s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = " +
         s"'true'); ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} TYPE INT"
-    case Moment.Enabling => s"ALTER TABLE ${table.name} DROP COLUMN ${node.sqlPath}"
-    case Moment.Changing =>
-      s"ALTER TABLE ${table.name} ADD COLUMNS (${node.sqlPath} " +
-        s"${SupportedTypes.nearest(node.dataType).sql})"
+    case Moment.Enabling =>
+      s"ALTER TABLE ${table.name} DROP COLUMN ${fieldAround(table, node).sqlPath}"
+    case Moment.Changing if table.previous.isDefined && !isNew(table, fieldAround(table, node)) =>
+      addBeside(table, node)
+    case Moment.Changing => add(table, node)
   }
 
   /** Takes the whole feature out of the table. */
@@ -123,7 +191,7 @@ object Fix {
 
   /** Lets the helper lay the table out, which plain SQL cannot do. */
   def enable(table: TableState): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map.empty)
+    case _: Moment.Creating => table.createStatement
     case _ => callEnable(table)
   }
 
@@ -132,44 +200,58 @@ object Fix {
     s"""enable_iceberg_writer_compat(spark, "${table.name.replace("\"", "\\\"")}")"""
 
   /** Copies the rows into a new table that has the feature. */
-  def copyInto(table: TableState): String = {
+  def copyInto(table: TableState): String = table.copyStatement
+
+  /** The same, made anew at each call. */
+  private[rules] def copy(table: TableState): String = {
     val columns = table.schema.fields.map { field =>
       val nearest = SupportedTypes.nearest(field.dataType)
       val name = quoteIfNeeded(field.name)
       if (nearest == field.dataType) name else s"CAST($name AS ${nearest.sql}) AS $name"
     }
-    val selected = if (columns.forall(!_.startsWith("CAST("))) "*" else columns.mkString(", ")
+    copyOf(table, if (columns.exists(_.startsWith("CAST("))) columns.mkString(", ") else "*")
+  }
+
+  private def copyOf(table: TableState, selected: String): String =
     s"CREATE TABLE ${nameOfCopy(table)} USING delta${partitionedBy(table)} " +
       s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true') AS SELECT $selected FROM ${table.name}"
-  }
 
   private def nameOfCopy(table: TableState): String =
     if (table.name.endsWith("`")) table.name.dropRight(1) + "_iceberg`"
     else table.name + "_iceberg"
 
-  private def partitionedBy(table: TableState): String = table.partitionColumns match {
-    case Seq() => ""
-    case names => names.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-  }
+  private def partitionedBy(table: TableState): String =
+    table.partitionColumns.filter(_ != null) match {
+      case Seq() => ""
+      case names => names.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
+    }
 
   private def widensToInt(dataType: DataType): Boolean =
     dataType == ByteType || dataType == ShortType
 
+  /** Creates the table, or replaces it, as it would be without what breaks a rule. */
+  private[rules] def create(table: TableState): String =
+    create(
+      table,
+      Moment.Creating(replacing = table.moment == Moment.Creating(replacing = true)),
+      Map.empty)
+
   private def create(
       table: TableState,
       creating: Moment.Creating,
-      properties: Map[String, String]): String = {
+      properties: Map[String, String],
+      change: StructField => StructField = identity): String = {
     val verb = if (creating.replacing) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
-    val columns = table.schema.fields.take(columnsSpelledOut).map { field =>
+    val columns = table.schema.fields.take(columnsSpelledOut).map(change).map { field =>
       val notNull = if (field.nullable) "" else " NOT NULL"
       s"${quoteIfNeeded(field.name)} ${SupportedTypes.nearest(field.dataType).sql}$notNull"
     }
     val left = table.schema.length - columns.length
     val rest = if (left > 0) s" /* and $left more */" else ""
+    val list = if (columns.isEmpty) "" else s"(${columns.mkString(", ")}$rest) "
     val settings = (Map(WriterCompat.Enabled -> "true") ++ properties).toSeq.sorted
       .map { case (key, value) => s"'$key' = '$value'" }
       .mkString(", ")
-    s"$verb ${table.name} (${columns.mkString(", ")}$rest) USING delta${partitionedBy(table)} " +
-      s"TBLPROPERTIES ($settings)"
+    s"$verb ${table.name} ${list}USING delta${partitionedBy(table)} TBLPROPERTIES ($settings)"
   }
 }

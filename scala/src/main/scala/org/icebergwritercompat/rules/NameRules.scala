@@ -51,7 +51,7 @@ object NameRules {
         .toSeq
         .sortBy(_.head.path.mkString("."))
         .map { nodes =>
-          val node = nodes.filter(_.isField).lastOption.getOrElse(nodes.last)
+          val node = toRename(table, nodes)
           val others = nodes.filterNot(_ eq node).map(_.sqlPath).mkString(", ")
           badName(
             this,
@@ -60,6 +60,19 @@ object NameRules {
             node.path.last.replace('.', '_') + "_2",
             s"Iceberg's index of names cannot tell it from $others")
         }
+
+    // The one that is new, or else the one whose dot is part of a name, or else the last.
+    private def toRename(table: TableState, nodes: Seq[SchemaNode]): SchemaNode = {
+      val fields = nodes.filter(_.isField)
+      def isNew(node: SchemaNode) =
+        table.previous.exists(before => !node.id.exists(before.nodesById.contains))
+      fields
+        .filter(isNew)
+        .lastOption
+        .orElse(fields.findLast(_.path.last.contains('.')))
+        .orElse(fields.lastOption)
+        .getOrElse(nodes.last)
+    }
   }
 
   object NoReservedNames

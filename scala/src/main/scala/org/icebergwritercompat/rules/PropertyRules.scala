@@ -22,10 +22,10 @@ sealed abstract class PropertyRule(
       Seq(
         violation(
           Condition.WrongRequiredTableProperty,
-          Location.Property(key, table.properties.get(key)),
+          Location.Property(key, table.property(key)),
           Fix.setProperty(table, key, required),
           "property" -> key,
-          "value" -> table.properties.getOrElse(key, "not set"),
+          "value" -> table.property(key).getOrElse("not set"),
           "required" -> required,
           "reason" -> reason))
 }
@@ -41,7 +41,7 @@ sealed abstract class RequiredProperty(
     extends PropertyRule(id, statement, key, required, reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
-    table.properties.get(key).exists(_.trim.equalsIgnoreCase(required))
+    table.property(key).exists(_.trim.equalsIgnoreCase(required))
 }
 
 /** A switch that must be off: absent or, in any case of letters, `false`. */
@@ -96,7 +96,7 @@ object PropertyRules {
 
     override def check(table: TableState): Seq[Violation] = {
       val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
-      val value = table.properties.get(WriterCompat.MaxColumnId)
+      val value = table.property(WriterCompat.MaxColumnId)
       if (value.flatMap(_.trim.toLongOption).exists(_ >= highest)) Nil
       else
         Seq(
@@ -155,7 +155,7 @@ object PropertyRules {
           val constraint = key.substring(WriterCompat.ConstraintPrefix.length)
           violation(
             Condition.IncompatibleTableFeature,
-            Location.Property(key, table.properties.get(key)),
+            Location.Property(key, table.property(key)),
             Fix.dropConstraint(table, constraint),
             "feature" -> "checkConstraints",
             "reason" -> s"the constraint $constraint uses it and Iceberg writers do not check it")
@@ -182,10 +182,10 @@ object PropertyRules {
         .map { key =>
           violation(
             Condition.WrongRequiredTableProperty,
-            Location.Property(key, table.properties.get(key)),
+            Location.Property(key, table.property(key)),
             Fix.unsetProperty(table, key),
             "property" -> key,
-            "value" -> table.properties(key),
+            "value" -> table.property(key).getOrElse("not set"),
             "required" -> "not set",
             "reason" -> "the protocol action holds the versions")
         }
@@ -206,9 +206,13 @@ object PropertyRules {
             Location.Property("format", Some(table.format.provider)),
             Fix.copyInto(table),
             "property" -> "format",
-            "value" -> (table.format.provider +: table.format.options.toSeq.map(_.toString))
-              .mkString(" "),
-            "required" -> FileFormat.Parquet.provider,
+            "value" -> described(table.format),
+            "required" -> s"${FileFormat.Parquet.provider} without options",
             "reason" -> "the metadata of an Iceberg table names the format of each file"))
+
+    private def described(format: FileFormat): String =
+      (String.valueOf(format.provider) +: Option(format.options).toSeq.flatten.sorted.map {
+        case (key, value) => s"$key=$value"
+      }).mkString(" ")
   }
 }

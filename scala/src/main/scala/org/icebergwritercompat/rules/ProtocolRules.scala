@@ -48,7 +48,8 @@ object ProtocolRules {
 
   /** Reader-writer features that are listed in `readerFeatures` too. */
   private val readerWriterFeatures: Set[String] =
-    Set("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening")
+    Set("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening") ++
+      Set("typeWidening-preview", "catalogManaged")
 
   /** What each feature needs beside it. */
   private val requiredFeatures: Seq[(String, String)] = Seq(

@@ -58,7 +58,7 @@ object SchemaNode {
     // The ids of elements, keys and values stand in the metadata of the nearest field above,
     // under that field's physical name and the way down from it.
     final class NestedIds(field: Metadata, prefix: String) {
-      private val ids = Try(field.getMetadata(WriterCompat.NestedIds)).toOption
+      private val ids = read(field, WriterCompat.NestedIds)(_.getMetadata(_))
       def get(way: String): Option[Long] = ids.flatMap(longOf(_, s"$prefix$way"))
     }
 
@@ -68,8 +68,8 @@ object SchemaNode {
         parentId: Option[Long],
         belowMapKey: Boolean): Unit =
       fields.foreach { field =>
-        val id = longOf(field.metadata, WriterCompat.ColumnId)
-        val physicalName = Try(field.metadata.getString(WriterCompat.PhysicalName)).toOption
+        val id = idOf(field)
+        val physicalName = physicalNameOf(field)
         val here = path :+ field.name
         nodes += SchemaNode(
           here,
@@ -147,9 +147,23 @@ object SchemaNode {
     nodes.result()
   }
 
-  /** The value of a numeric metadata key; `None` where it is absent or is no whole number. */
+  /** The id of a field; `None` where it is absent or is no whole number. */
+  def idOf(field: StructField): Option[Long] = longOf(field.metadata, WriterCompat.ColumnId)
+
+  /** The physical name of a field; `None` where it is absent or is no text. */
+  def physicalNameOf(field: StructField): Option[String] =
+    read(field.metadata, WriterCompat.PhysicalName)(_.getString(_))
+
+  // Spark reads a null as the number 0.
   private def longOf(metadata: Metadata, key: String): Option[Long] =
-    if (metadata.contains(key)) Try(metadata.getLong(key)).toOption else None
+    read(metadata, key)(_.getLong(_)).filterNot(_ == 0 && isNull(metadata, key))
+
+  private def isNull(metadata: Metadata, key: String): Boolean =
+    Try(metadata.getString(key)).toOption.contains(null)
+
+  /** The value of a metadata key; `None` where it is absent, null or of another type. */
+  private def read[T](metadata: Metadata, key: String)(get: (Metadata, String) => T): Option[T] =
+    if (metadata.contains(key)) Try(get(metadata, key)).toOption.flatMap(Option(_)) else None
 }
 
 /** The fields of a struct by physical name. */
@@ -160,7 +174,7 @@ object PhysicalNameTree {
   /** The tree of a schema; elements, keys and values have no statistics and no branch. */
   def of(schema: StructType): PhysicalNameTree =
     PhysicalNameTree(schema.fields.map { field =>
-      val name = Try(field.metadata.getString(WriterCompat.PhysicalName)).getOrElse(field.name)
+      val name = SchemaNode.physicalNameOf(field).getOrElse(field.name)
       val below = field.dataType match {
         case struct: StructType => of(struct)
         case _ => PhysicalNameTree(Map.empty)

@@ -181,7 +181,7 @@ object SchemaRules {
         "invariants",
         Seq("delta.invariants"),
         "Iceberg writers do not check invariants",
-        (table, _) => Fix.copyInto(table),
+        Fix.withoutExpression,
         disallowed)
 
   object NoIdentityColumns
@@ -190,7 +190,7 @@ object SchemaRules {
         "identityColumns",
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
         "Iceberg writers do not count identities on",
-        (table, _) => Fix.withoutExpressions(table),
+        Fix.withoutExpression,
         disallowed)
 
   object NoGeneratedColumns
@@ -199,7 +199,7 @@ object SchemaRules {
         "generatedColumns",
         Seq("delta.generationExpression"),
         "Iceberg writers do not compute it",
-        (table, _) => Fix.withoutExpressions(table),
+        Fix.withoutExpression,
         disallowed)
 
   object NoColumnDefaults
@@ -215,22 +215,34 @@ object SchemaRules {
       extends TableRule(
         "C13",
         "Every recorded type change is one that Iceberg v2 has: int to long, float to double, a " +
-          "wider decimal of the same scale, or a byte or short that became an int or long.",
+          "wider decimal of the same scale, or a byte or short that became an int or long; inside " +
+          "a map key it is only that a byte or short became an int.",
         Clause(Rfc, "Allowed Supported list of features"),
-        Clause(IcebergSpec, "Schema Evolution")) {
+        Clause(IcebergSpec, "Schema Evolution"),
+        Clause(IcebergCode, "SchemaUpdate")) {
 
     override def check(table: TableState): Seq[Violation] =
       for {
         node <- table.nodes if node.isField
-        (from, to) <- TypePromotion.recorded(node.metadata)
-        if !TypePromotion.isHarmlessInHistory(from, to)
+        change <- TypePromotion.recorded(node.metadata)
+        inKey = change.changesMapKey || node.belowMapKey && change.copy(way = keyOnly).changesMapKey
+        if inKey || !change.isReadable
       } yield violation(
         Condition.IncompatibleSchemaChange,
         node.location,
         Fix.copyInto(table),
-        "column" -> node.sqlPath,
-        "change" -> s"was changed from ${from.sql} to ${to.sql} while the table held rows",
-        "reason" -> "Iceberg cannot read the older files with the newer type")
+        "column" -> SchemaNode.sqlPath(node.path ++ change.way),
+        "change" -> (change.types match {
+          case Some((from, to)) =>
+            s"was changed from ${from.sql} to ${to.sql} while the table held rows"
+          case None => "has a record of type changes that cannot be read"
+        }),
+        "reason" -> (
+          if (change.isReadable) "Iceberg lets nothing change inside a map key"
+          else if (change.types.isEmpty) "nobody can tell whether Iceberg reads the older files"
+          else "Iceberg cannot read the older files with the newer type"))
+
+    private val keyOnly = Seq(Role.Key.name)
   }
 
   object PartitionColumnsAreTopLevel
@@ -242,21 +254,23 @@ object SchemaRules {
 
     override def check(table: TableState): Seq[Violation] =
       table.partitionColumns.flatMap { name =>
-        val node = table.partitionNodes.find(_.path.head.equalsIgnoreCase(name))
-        val found = node.map(_.dataType) match {
-          case None => Some("is no column of the table")
-          case Some(t @ (_: StructType | _: ArrayType | _: MapType)) =>
-            Some(s"has the type ${t.typeName}")
-          case _ => None
-        }
-        found.map { problem =>
+        problem(table, name).map { found =>
+          val location = table.column(name).map(_.location)
           violation(
             Condition.IncompatiblePartitioning,
-            node.fold[Location](Location.Column(Seq(name), None, None))(_.location),
-            Fix.copyInto(table.copy(partitionColumns = Nil)),
-            "columns" -> name,
-            "reason" -> s"$name $problem")
+            location.getOrElse(Location.Column(Seq(String.valueOf(name)), None, None)),
+            Fix.partitionBy(table, table.partitionColumns.filter(problem(table, _).isEmpty)),
+            "columns" -> String.valueOf(name),
+            "reason" -> s"$name $found")
         }
+      }
+
+    private def problem(table: TableState, name: String): Option[String] =
+      table.column(name).map(_.dataType) match {
+        case None => Some("is no column of the table")
+        case Some(t @ (_: StructType | _: ArrayType | _: MapType)) =>
+          Some(s"has the type ${t.typeName}")
+        case _ => None
       }
   }
 
@@ -268,14 +282,17 @@ object SchemaRules {
 
     override def check(table: TableState): Seq[Violation] =
       table.partitionNodes.collect {
-        case node if node.dataType.isInstanceOf[DecimalType] =>
+        case node if isDecimal(table, node.path.head) =>
           violation(
             Condition.IncompatiblePartitioning,
             node.location,
-            Fix.partitionBy(table, table.partitionColumns.filterNot(_ == node.path.head)),
+            Fix.partitionBy(table, table.partitionColumns.filterNot(isDecimal(table, _))),
             "columns" -> node.path.head,
             "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, but " +
               "Delta Spark 4.4.0 refuses it under IcebergCompatV2 by mistake"))
       }
+
+    private def isDecimal(table: TableState, name: String): Boolean =
+      table.column(name).exists(_.dataType.isInstanceOf[DecimalType])
   }
 }

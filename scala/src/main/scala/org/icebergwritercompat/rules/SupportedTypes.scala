@@ -19,11 +19,16 @@ object SupportedTypes {
   /** The supported type that holds the same values, or text where there is none. */
   def nearest(dataType: DataType): DataType = dataType match {
     case ByteType | ShortType => IntegerType
-    case s: StructType => StructType(s.map(f => f.copy(dataType = nearest(f.dataType))))
+    case s: StructType if s.nonEmpty => StructType(s.map(f => f.copy(dataType = nearest(f.dataType))))
     case a: ArrayType => a.copy(elementType = nearest(a.elementType))
     case m: MapType => m.copy(keyType = nearest(m.keyType), valueType = nearest(m.valueType))
-    case other if contains(other) => other
+    case other if contains(other) && !isEmpty(other) => other
     case _ => StringType
+  }
+
+  private def isEmpty(dataType: DataType): Boolean = dataType match {
+    case s: StructType => s.isEmpty
+    case _ => false
   }
 
   // Delta stores char and varchar as plain strings with a length in the column's metadata;

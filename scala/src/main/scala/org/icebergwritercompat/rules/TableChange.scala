@@ -1,7 +1,5 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.WriterCompat
-
 /** What kind of operation changes a table, where that decides what it may do. */
 sealed trait ChangeKind
 
@@ -23,10 +21,8 @@ object ChangeKind {
 /** A step from one version of a table to the next. */
 final case class TableChange(before: TableState, after: TableState, kind: ChangeKind) {
 
-  private lazy val beforeById: Map[Long, SchemaNode] = TableChange.byId(before)
-
   /** The node that had this id before. */
-  def old(id: Long): Option[SchemaNode] = beforeById.get(id)
+  def old(id: Long): Option[SchemaNode] = before.nodesById.get(id)
 
   /** The nodes that were there before, each with what it was. */
   def kept: Iterator[(SchemaNode, SchemaNode)] =
@@ -38,17 +34,4 @@ final case class TableChange(before: TableState, after: TableState, kind: Change
 
   /** The nodes with an id that no node had before. */
   def added: Iterator[SchemaNode] = after.nodes.iterator.filter(_.id.exists(old(_).isEmpty))
-
-  /** The highest id given out before. */
-  lazy val maxIdBefore: Long = TableChange.maxId(before)
-}
-
-object TableChange {
-
-  private def byId(table: TableState): Map[Long, SchemaNode] =
-    table.nodes.iterator.flatMap(node => node.id.map(_ -> node)).toMap
-
-  /** The highest id given out, as the property tells. */
-  def maxId(table: TableState): Long =
-    table.properties.get(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
 }

@@ -1,6 +1,9 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.WriterCompat
+
+import java.util.Locale
 
 /** When a table is looked at: it decides which statement mends a violation, never whether there is
   * one.
@@ -62,11 +65,36 @@ final case class TableState(
   /** Every column, nested field, element, key and value of the schema, parents before children. */
   lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)
 
+  /** The nodes by id; of those that share one, the last. */
+  lazy val nodesById: Map[Long, SchemaNode] =
+    nodes.iterator.flatMap(node => node.id.map(_ -> node)).toMap
+
+  /** The highest id given out, as the property tells; 0 where it tells nothing. */
+  lazy val maxColumnId: Long =
+    property(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
+
   /** The partition columns as nodes of the schema; a column that is not there is left out. */
-  lazy val partitionNodes: Seq[SchemaNode] =
-    partitionColumns.flatMap { name =>
-      nodes.find(node => node.path.length == 1 && node.path.head.equalsIgnoreCase(name))
-    }
+  lazy val partitionNodes: Seq[SchemaNode] = partitionColumns.flatMap(column)
+
+  private lazy val columnsByName: Map[String, SchemaNode] =
+    nodes.reverseIterator.filter(_.path.length == 1).map(n => lower(n.path.head) -> n).toMap
+
+  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
+
+  /** The first column of this name, in letters of any case. */
+  def column(name: String): Option[SchemaNode] =
+    Option(name).flatMap(n => columnsByName.get(lower(n)))
+
+  /** The nodes by path; names may differ in the case of letters alone. */
+  lazy val nodesByPath: Map[Vector[String], SchemaNode] =
+    nodes.iterator.map(node => node.path -> node).toMap
+
+  // Thousands of violations may have the same statement to mend them.
+  private[rules] lazy val copyStatement: String = Fix.copy(this)
+
+  private[rules] lazy val createStatement: String = Fix.create(this)
+
+  private[rules] lazy val additions: Map[Vector[String], String] = Fix.additions(this)
 
   /** The names under which a file action must give its partition values. */
   lazy val partitionKeys: Set[String] =
@@ -75,7 +103,10 @@ final case class TableState(
   /** The schema as trees of physical names, to look up paths in statistics. */
   lazy val physicalNames: PhysicalNameTree = PhysicalNameTree.of(schema)
 
+  /** The value of a property; a null in the log is text too, and none that a rule asks for. */
+  def property(key: String): Option[String] = properties.get(key).map(String.valueOf(_))
+
   /** The boolean value of a property; `None` where it is absent or is no boolean. */
   def flag(key: String): Option[Boolean] =
-    properties.get(key).flatMap(_.trim.toLowerCase(java.util.Locale.ROOT).toBooleanOption)
+    property(key).flatMap(_.trim.toLowerCase(Locale.ROOT).toBooleanOption)
 }

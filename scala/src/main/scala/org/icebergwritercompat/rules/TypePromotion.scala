@@ -9,6 +9,24 @@ object TypePromotion {
 
   private val recordedKey = "delta.typeChanges"
 
+  /** A type change of the past.
+    *
+    * @param way
+    *   the way from the field to the element, key or value that changed; empty for the field itself
+    * @param types
+    *   the old and the new type; `None` where the log does not tell
+    */
+  final case class Recorded(way: Seq[String], types: Option[(DataType, DataType)]) {
+
+    /** Whether Iceberg v2 reads the files that were written before the change. */
+    def isReadable: Boolean = types.exists { case (from, to) => isHarmlessInHistory(from, to) }
+
+    /** Whether a map key changed to another of Iceberg's types. */
+    def changesMapKey: Boolean = way.contains(Role.Key.name) && !types.exists { case (from, to) =>
+      asInIceberg(from) == asInIceberg(to)
+    }
+  }
+
   /** Whether Iceberg v2 reads files of the old type with the new one. */
   def isAllowed(from: DataType, to: DataType): Boolean = (from, to) match {
     case (same, other) if same == other => true
@@ -24,17 +42,27 @@ object TypePromotion {
     case _ => isAllowed(from, to)
   }
 
-  /** The changes that the metadata of a field records; one that cannot be read counts as a change
-    * from nothing known.
-    */
-  def recorded(field: Metadata): Seq[(DataType, DataType)] =
+  /** The changes that the metadata of a field records. */
+  def recorded(field: Metadata): Seq[Recorded] =
     if (!field.contains(recordedKey)) Nil
     else
       Try(field.getMetadataArray(recordedKey).toSeq).toOption
-        .fold(Seq[(DataType, DataType)](NullType -> NullType))(_.map { change =>
-          (parse(change, "fromType"), parse(change, "toType"))
+        .fold(Seq(Recorded(Nil, None)))(_.map { change =>
+          val types = for {
+            from <- typeAt(change, "fromType")
+            to <- typeAt(change, "toType")
+          } yield (from, to)
+          Recorded(wayOf(change), types)
         })
 
-  private def parse(change: Metadata, key: String): DataType =
-    Try(DataType.fromJson("\"" + change.getString(key) + "\"")).getOrElse(NullType)
+  private def wayOf(change: Metadata): Seq[String] =
+    Try(change.getString("fieldPath").split('.').toSeq).getOrElse(Nil)
+
+  private def typeAt(change: Metadata, key: String): Option[DataType] =
+    Try(DataType.fromJson("\"" + change.getString(key) + "\"")).toOption
+
+  private def asInIceberg(dataType: DataType): DataType = dataType match {
+    case ByteType | ShortType => IntegerType
+    case other => other
+  }
 }

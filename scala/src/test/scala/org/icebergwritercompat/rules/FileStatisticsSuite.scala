@@ -1,0 +1,83 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+class FileStatisticsSuite extends AnyFunSuite {
+
+  private val names = PhysicalNameTree.of(
+    CompliantTable.withIds(StructType.fromDDL(
+      "a INT, s STRUCT<x: INT, y: STRUCT<z: INT>>, l ARRAY<STRUCT<v: INT>>, m MAP<INT, INT>")))
+
+  private def parse(json: String) = FileStatistics.parse(json, names)
+
+  private def counted(json: String): Option[Long] = parse(json).flatMap(_.rowCount)
+
+  test("the tree has the fields of structs, and nothing below lists and maps") {
+    def tree(fields: (String, PhysicalNameTree)*) = PhysicalNameTree(fields.toMap)
+    assert(
+      names == tree(
+        "col-1" -> tree(),
+        "col-2" -> tree("col-3" -> tree(), "col-4" -> tree("col-5" -> tree())),
+        "col-6" -> tree(),
+        "col-9" -> tree()))
+  }
+
+  Seq("0" -> 0L, "3" -> 3L, "9223372036854775807" -> Long.MaxValue).foreach { case (json, count) =>
+    test(s"numRecords $json is a row count") {
+      assert(counted(s"""{"numRecords":$json}""").contains(count))
+    }
+  }
+  Seq("null", "\"3\"", "3.0", "true", "[3]", "{\"numRecords\":3}").foreach { value =>
+    test(s"numRecords $value is no row count, and no reason to fail") {
+      assert(parse(s"""{"numRecords":$value}""").contains(FileStatistics(None, Set.empty)))
+    }
+  }
+  test("the row count is found behind other keys") {
+    assert(counted("""{"minValues":{"col-2":{"col-3":1}},"x":[{"numRecords":1}],"numRecords":7}""")
+      .contains(7L))
+  }
+
+  Seq(
+    "",
+    " ",
+    "null",
+    "[]",
+    "\"text\"",
+    "7",
+    "{",
+    """{"numRecords":1""",
+    """{"minValues":{"col-1":""",
+    "{\"numRecords\":9223372036854775808}",
+    "not JSON at all").foreach { json =>
+    test(s"'$json' is no statistics") {
+      assert(parse(json).isEmpty)
+    }
+  }
+
+  test("JSON nested without end is no statistics") {
+    assert(parse("{\"minValues\":" + "{\"col-2\":" * 100000).isEmpty)
+    assert(parse("{\"x\":" + "[" * 100000).isEmpty)
+  }
+
+  test("every unknown name is found once, with its path") {
+    val json = """{
+      "minValues":{"a":1,"col-2":{"x":1,"col-4":{"z":1,"col-5":2}}},
+      "maxValues":{"a":1,"col-2":{"col-3":9},"col-7":{"v":1}},
+      "nullCount":{"col-2":{"y":{"deep":{"er":1}}},"col-9":0}}"""
+    assert(
+      parse(json).map(_.unknownNames).contains(
+        Set(
+          Vector("a"),
+          Vector("col-2", "x"),
+          Vector("col-2", "y"),
+          Vector("col-2", "col-4", "z"),
+          Vector("col-7"))))
+  }
+
+  test("scalars, nulls and lists may stand where objects are expected") {
+    val json = """{"minValues":null,"maxValues":[1,{"a":1}],"nullCount":{"col-1":null,
+      "col-2":7,"col-6":[{"a":1}],"col-9":{"a":1}},"numRecords":1}"""
+    assert(parse(json).contains(FileStatistics(Some(1), Set.empty)))
+  }
+}
