@@ -1,0 +1,68 @@
+# Needs JDK 17, Python 3.10 or later, git and make; everything else lands in .venv and .tools.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+SPARK ?= 4.1
+DEFAULT_SPARK := 4.1
+
+ifeq ($(filter $(SPARK),4.0 4.1 4.2),)
+$(error SPARK must be 4.0, 4.1 or 4.2, but is '$(SPARK)')
+endif
+
+line = spark$(subst .,,$(1))
+bin := .venv/bin
+sbt := build/sbt
+jars := python/iceberg_writer_compat/jars
+scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
+
+.PHONY: help setup stage demo test lint format wheel clean distclean
+
+help: ## Show what there is to run
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(jars)/.staged-$(DEFAULT_SPARK) ## Install and build everything a session needs
+
+demo: setup ## Make a table in a scratch folder, change it, and show what its log says
+	@mkdir -p target
+	@$(bin)/python demo/demo.py 2>target/demo.log || { tail -n 30 target/demo.log >&2; exit 1; }
+
+test: setup ## Run every test; SPARK=4.0 or 4.2 runs the Scala tests of that Spark line
+	$(sbt) $(call line,$(SPARK))/test
+	$(bin)/pytest -c python/pyproject.toml --rootdir . tests
+
+lint: setup ## Check the format and types of all code, with warnings as errors
+	$(bin)/ruff check --config python/pyproject.toml python tests demo
+	$(bin)/ruff format --check --config python/pyproject.toml python tests demo
+	$(bin)/mypy --config-file python/pyproject.toml python/iceberg_writer_compat tests demo
+	$(sbt) scalafmtCheckAll scalafmtSbtCheck $(call line,$(DEFAULT_SPARK))/Test/compile
+
+format: setup ## Format all code
+	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo
+	$(bin)/ruff format --config python/pyproject.toml python tests demo
+	$(sbt) scalafmtAll scalafmtSbt
+
+stage: $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2 ## Build the jars of all Spark lines
+
+wheel: stage ## Build the Python wheel and source distribution into dist/
+	$(bin)/python -m build --outdir dist python
+
+clean: ## Remove what was built
+	rm -rf target project/target project/project dist $(jars) spark-warehouse
+
+distclean: clean ## Remove what was built and what was installed
+	rm -rf .venv .tools
+
+# Stamps lie beside what they vouch for, so that removing one removes the other.
+.venv/.installed: python/pyproject.toml VERSION build/setup
+	build/setup venv $(PYTHON)
+	@touch $@
+
+.tools/launcher/sbt-launch.jar: project/build.properties | .venv/.installed
+	build/setup launcher
+	@touch $@
+
+$(jars)/.staged-%: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
+	$(sbt) $(call line,$*)/stage
+	@touch $@

@@ -1,0 +1,27 @@
+"""The errors that Python itself raises.
+
+A refused change to a table comes from the JVM instead, as one of PySpark's exceptions, with
+`getCondition()` and `getSqlState()`.
+"""
+
+from __future__ import annotations
+
+
+class IcebergWriterCompatError(Exception):
+    """The base of all errors raised by this package."""
+
+
+class NoActiveSessionError(IcebergWriterCompatError):
+    """There is no session, or it was stopped."""
+
+
+class SparkConnectNotSupportedError(IcebergWriterCompatError):
+    """The session talks to a remote Spark, whose JVM cannot be reached from here."""
+
+
+class NotInstalledError(IcebergWriterCompatError):
+    """The jar is missing, or the extension is not in the session: commits are not guarded."""
+
+
+class UnsupportedSparkVersionError(IcebergWriterCompatError):
+    """There is no jar for the installed PySpark."""

@@ -1,0 +1,109 @@
+"""Sessions that have the extension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from delta import configure_spark_with_delta_pip
+from pyspark.sql import SparkSession
+
+from iceberg_writer_compat import _jars, _jvm
+
+# What delta-spark depends on for catalogs and engines other than Spark's own, and the Scala
+# library that Spark brings along.
+_UNNEEDED = ("io.delta:delta-kernel-*", "io.unitycatalog:*", "org.scala-lang:*")
+
+
+def maven_coordinate(spark_version: str | None = None) -> str:
+    """The artifact for `spark.jars.packages`; by default for the installed PySpark."""
+    line = _jars.spark_line(spark_version)
+    own_version = version("iceberg-writer-compat")
+    return f"org.icebergwritercompat:iceberg-writer-compat_{line}_2.13:{own_version}"
+
+
+def configure_spark_with_iceberg_writer_compat(
+    builder: SparkSession.Builder, extra_packages: list[str] | None = None
+) -> SparkSession.Builder:
+    """Configures a session builder for Delta Lake with `icebergWriterCompatV1`.
+
+    What the builder has already stays: jars, packages, extensions and the session catalog. Its
+    `getOrCreate` checks that commits are guarded, and raises `NotInstalledError` if they are not.
+
+    Args:
+        builder: The builder, which is changed and returned.
+        extra_packages: Maven coordinates to load besides Delta Lake.
+    """
+    if type(builder) is not SparkSession.Builder:
+        raise TypeError(
+            "A SparkSession.Builder is needed, such as SparkSession.builder, but this is of type "
+            f"{type(builder)}."
+        )
+    _jvm.refuse_remote(builder._options)
+    _set_jars(builder, list(extra_packages or []))
+    _set_extensions(builder)
+    if "spark.sql.catalog.spark_catalog" not in builder._options:
+        builder.config("spark.sql.catalog.spark_catalog", _jvm.DELTA_CATALOG)
+    _check_on_creation(builder)
+    return builder
+
+
+def _set_jars(builder: SparkSession.Builder, extra_packages: list[str]) -> None:
+    line = _jars.spark_line()
+    jars = _entries(builder, "spark.jars")
+    packages = _entries(builder, "spark.jars.packages")
+    packages += [package for package in extra_packages if package not in packages]
+    staged = [jar.as_uri() for jar in _jars.delta_jars(line)]
+    # Two copies of Delta in one class path would leave it to chance which of them is used.
+    delta_chosen = any("delta-spark_" in entry for entry in jars + packages)
+    wanted = [_jars.own_jar(line).as_uri(), *([] if delta_chosen else staged)]
+    builder.config("spark.jars", ",".join(jars + [jar for jar in wanted if jar not in jars]))
+    if not staged and not delta_chosen:
+        configure_spark_with_delta_pip(builder, packages)
+    elif packages:
+        builder.config("spark.jars.packages", ",".join(packages))
+    if any("delta-spark_" in package for package in _entries(builder, "spark.jars.packages")):
+        _exclude_unneeded(builder, packages)
+
+
+def _exclude_unneeded(builder: SparkSession.Builder, packages: Sequence[str]) -> None:
+    excludes = _entries(builder, "spark.jars.excludes")
+    excludes += [
+        pattern
+        for pattern in _UNNEEDED
+        if pattern not in excludes
+        # An exclude would also hide a package that is asked for by name.
+        and not any(package.startswith(pattern.removesuffix("*")) for package in packages)
+    ]
+    builder.config("spark.jars.excludes", ",".join(excludes))
+
+
+def _set_extensions(builder: SparkSession.Builder) -> None:
+    extensions = list(dict.fromkeys(_entries(builder, "spark.sql.extensions")))
+    if _jvm.DELTA_EXTENSION not in extensions:
+        extensions = [e for e in extensions if e != _jvm.OWN_EXTENSION] + [_jvm.DELTA_EXTENSION]
+    delta = extensions.index(_jvm.DELTA_EXTENSION)
+    if _jvm.OWN_EXTENSION not in extensions[delta:]:
+        extensions = [e for e in extensions if e != _jvm.OWN_EXTENSION] + [_jvm.OWN_EXTENSION]
+    builder.config("spark.sql.extensions", ",".join(extensions))
+
+
+def _check_on_creation(builder: SparkSession.Builder) -> None:
+    create = builder.getOrCreate
+
+    def get_or_create() -> SparkSession:
+        _jvm.refuse_remote(builder._options)
+        _jvm.refuse_running_without_jar()
+        session = create()
+        # Spark only warns about an extension that it cannot load.
+        _jvm.require(session)
+        return session
+
+    # Delta's helper takes nothing but a SparkSession.Builder itself, so a subclass would not do.
+    vars(builder)["getOrCreate"] = get_or_create
+
+
+def _entries(builder: SparkSession.Builder, key: str) -> list[str]:
+    value: Any = builder._options.get(key) or ""
+    return [entry.strip() for entry in str(value).split(",") if entry.strip()]

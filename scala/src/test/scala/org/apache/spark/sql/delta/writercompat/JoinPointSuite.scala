@@ -1,0 +1,354 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.Metadata
+import org.apache.spark.sql.types._
+import org.apache.xbean.asm9.{ClassWriter, Opcodes}
+import org.icebergwritercompat.testing.{ByteCode, Call, ClassFile, ClassFiles, SharedSpark}
+import org.scalatest.funsuite.AnyFunSuite
+
+import java.lang.reflect.Modifier
+
+/** One tripwire a join point: it fails by the join point's id when Delta changes there. */
+class JoinPointSuite extends AnyFunSuite with SharedSpark {
+
+  private val completeness = "every join point has its tripwire"
+
+  private val overrides = "every method of Delta's that the guard overrides is a join point"
+
+  private val delta = "org/apache/spark/sql/delta"
+  private val transaction = s"$delta/OptimisticTransaction"
+
+  private lazy val deltaClasses: Seq[ClassFile] = ClassFiles.inJarsNamed("delta-")
+
+  private def classFile(name: String): ClassFile =
+    deltaClasses.filter(_.name == s"$delta/$name") match {
+      case Seq(one) => one
+      case found    => fail(s"$name is there ${found.size} times")
+    }
+
+  private lazy val implementation = classFile("OptimisticTransactionImpl")
+
+  /** The methods of Delta's jars in which something is called or made. */
+  private def callersOf(owner: String, name: String): Set[String] =
+    deltaClasses
+      .filter(_.mentions(owner))
+      .flatMap(ByteCode.methods)
+      .filter(_.steps.contains(Right(Call(owner, name))))
+      // Every method of a trait has a static twin, which only passes the call on.
+      .filterNot(method => method.name == s"$name$$")
+      .map(method => s"${method.owner.split('/').last}.${method.source}")
+      .toSet
+
+  /** The same for a method of the transaction that only the transaction calls. */
+  private def callersInside(name: String): Set[String] =
+    callersOf(s"$delta/OptimisticTransactionImpl", name).map { caller =>
+      assert(caller.startsWith("OptimisticTransactionImpl."))
+      caller.stripPrefix("OptimisticTransactionImpl.")
+    }
+
+  /** Delta has the method, it can be overridden, and the guard overrides it. */
+  private def assertOverridden(owner: Class[_], name: String, parameters: Class[_]*)(
+      result: Class[_]
+  ): Unit = {
+    val theirs = owner.getDeclaredMethod(name, parameters: _*)
+    assert(theirs.getReturnType == result)
+    assert(!Modifier.isFinal(theirs.getModifiers) && !Modifier.isPrivate(theirs.getModifiers))
+    assert(owner.getDeclaredMethods.count(_.getName == name) == 1, "an overload would slip by")
+    val ours = classOf[GuardedTransaction].getDeclaredMethod(name, parameters: _*)
+    assert(ours.getReturnType == result)
+    ()
+  }
+
+  private def assertInOrder(calls: Seq[Call], names: String*): Unit = {
+    val found = calls.map(_.name).filter(names.toSet).distinct
+    assert(found == names, calls.mkString("\n"))
+    ()
+  }
+
+  // The session installs the guard, which must come before Delta's classes are used.
+  private def guarded: SparkSession = spark
+
+  test(JoinPoints.ThreadObserver.id) {
+    assert(guarded.sessionState != null)
+    val before = ThreadObservers.get()
+    assert(before.isInstanceOf[GuardingObserver.PerThread])
+    val marker = new ThreadLocal[TransactionExecutionObserver] {
+      override def initialValue(): TransactionExecutionObserver = new RecordingObserver
+    }
+    ThreadObservers.set(marker)
+    val seen =
+      try OnThread(TransactionExecutionObserver.getObserver)
+      finally ThreadObservers.set(before)
+    assert(seen.isInstanceOf[RecordingObserver])
+    assert(OnThread(TransactionExecutionObserver.getObserver).isInstanceOf[GuardingObserver])
+  }
+
+  test(JoinPoints.StartTransaction.id) {
+    assert(guarded.sessionState != null)
+    val table = byPath()
+    val log = DeltaLog.forTable(spark, table.folder.toString)
+    val started: Seq[OptimisticTransaction] = Seq(
+      log.startTransaction(None),
+      log.startTransaction(None, Some(log.unsafeVolatileSnapshot)),
+      OnThread(log.startTransaction(None))
+    )
+    assert(started.map(_.getClass).distinct == Seq(classOf[GuardedTransaction]))
+
+    assert(
+      callersOf(transaction, "new") ==
+        Set("DeltaLog.startTransaction", "OptimisticTransactionImpl.split")
+    )
+    val subclasses = deltaClasses.filter(_.reader.getSuperName == transaction).map(_.name)
+    assert(subclasses == Seq(s"$delta/v2/interop/DeltaV2OptimisticTransaction"))
+    // It cannot commit, and nothing makes one.
+    assert(callersOf(subclasses.head, "new") == Set.empty)
+  }
+
+  test(JoinPoints.Split.id) {
+    assertOverridden(
+      classOf[OptimisticTransactionImpl],
+      "split",
+      classOf[collection.immutable.Seq[_]]
+    )(classOf[OptimisticTransaction])
+    // What Delta hands to a part, the guard must hand on too.
+    val handedOn = ByteCode.calls(implementation, "split").map(_.toString)
+    assert(
+      handedOn.filter(_.startsWith("OptimisticTransaction.")) == Seq(
+        "OptimisticTransaction.new",
+        "OptimisticTransaction.<init>",
+        "OptimisticTransaction.executionObserver_$eq",
+        "OptimisticTransaction.readPredicates",
+        "OptimisticTransaction.readFiles",
+        "OptimisticTransaction.readTxn"
+      )
+    )
+  }
+
+  test(JoinPoints.UpdateMetadata.id) {
+    assertOverridden(
+      classOf[OptimisticTransactionImpl],
+      "updateMetadataInternal",
+      classOf[Metadata],
+      classOf[Boolean]
+    )(classOf[Unit])
+    assert(
+      callersInside("updateMetadataInternal") == Set("updateMetadata", "updateMetadataAfterWrite")
+    )
+    // Whatever else sets the metadata of a commit would pass the guard by.
+    assert(
+      callersInside("newMetadata_$eq") == Set(
+        "$init$",
+        "updateMetadataInternal",
+        "updateMetadataForNewTableInReplace",
+        "removeExistsDefaultFromSchema",
+        "updateMetadataWithInCommitTimestamp",
+        "updateMetadataWithCoordinatedCommitsConfs",
+        "updateMetadataAndProtocolWithRequiredFeatures",
+        "prepareCommit"
+      )
+    )
+  }
+
+  test(JoinPoints.NewTable.id) {
+    val creatingSetter =
+      "org$apache$spark$sql$delta$OptimisticTransactionImpl$$isCreatingNewTable_$eq"
+    Seq("updateMetadataForNewTable", "updateMetadataForNewTableInReplace").foreach { name =>
+      assertOverridden(classOf[OptimisticTransactionImpl], name, classOf[Metadata])(classOf[Unit])
+    }
+    assert(
+      callersInside(creatingSetter) ==
+        Set("$init$", "updateMetadataInternal", "updateMetadataForNewTable")
+    )
+  }
+
+  test(JoinPoints.PrepareCommit.id) {
+    assertOverridden(
+      classOf[OptimisticTransactionImpl],
+      "prepareCommit",
+      classOf[collection.immutable.Seq[_]],
+      classOf[DeltaOperations.Operation]
+    )(classOf[collection.immutable.Seq[_]])
+    assertInOrder(
+      ByteCode.calls(implementation, "commitImpl"),
+      "prepareCommit",
+      "doCommitRetryIteratively"
+    )
+    // All ways to a written commit.
+    assert(callersInside("doCommitRetryIteratively") == Set("commitImpl"))
+    assert(callersInside("doCommit") == Set("doCommitRetryIteratively"))
+    assert(callersInside("writeCommitFileImpl") == Set("writeCommitFile"))
+    assert(
+      callersOf(s"$delta/coordinatedcommits/TableCommitCoordinatorClient", "commit") ==
+        Set("writeCommitFileImpl", "commitLarge").map("OptimisticTransactionImpl." + _)
+    )
+  }
+
+  test(JoinPoints.CommitLarge.id) {
+    assertOverridden(
+      classOf[OptimisticTransactionImpl],
+      "commitLarge",
+      classOf[SparkSession],
+      classOf[Iterator[_]],
+      classOf[Option[_]],
+      classOf[DeltaOperations.Operation],
+      classOf[Map[_, _]],
+      classOf[Map[_, _]]
+    )(classOf[(_, _)])
+    assertOverridden(
+      classOf[OptimisticTransactionImpl],
+      "updateMetadataAndProtocolWithRequiredFeatures",
+      classOf[Option[_]],
+      classOf[collection.immutable.Seq[_]]
+    )(classOf[Unit])
+    assertInOrder(
+      ByteCode.calls(implementation, "commitLarge"),
+      "updateMetadataAndProtocolWithRequiredFeatures",
+      "createLogDirectoriesIfNotExists",
+      "commit"
+    )
+  }
+
+  test(JoinPoints.SealedFeatures.id) {
+    Seq(
+      classOf[WriterFeature],
+      classOf[FeatureAutomaticallyEnabledByMetadata],
+      classOf[RemovableFeature],
+      classOf[PreDowngradeTableFeatureCommand],
+      classOf[TableFeature]
+    ).foreach { base =>
+      assert(!base.isSealed && base.getPermittedSubclasses == null, base)
+      assert(!Modifier.isFinal(base.getModifiers), base)
+    }
+    assert(guarded.sessionState != null)
+    assert(WriterCompatTableFeature.minWriterVersion == 7)
+    assert(!WriterCompatTableFeature.isReaderWriterFeature)
+    assert(!WriterCompatTableFeature.isLegacyFeature)
+    assert(Serialized(WriterCompatTableFeature) eq WriterCompatTableFeature)
+  }
+
+  test(JoinPoints.FeatureMap.id) {
+    assert(guarded.sessionState != null)
+    val all = TableFeature.allSupportedFeaturesMap
+    assert(all.get("icebergwritercompatv1").exists(_ eq WriterCompatTableFeature))
+    val theirs = all - "icebergwritercompatv1"
+    assert(theirs.size > 25)
+    assert(FeatureRegistry.withWriterCompat(theirs) == all)
+    assert(FeatureRegistry.withWriterCompat(all) == all)
+
+    val original = classFile("TableFeature$")
+    val woven = ClassFile(original.name, FeatureRegistry.weave(original.bytes))
+    val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
+    val added = Right(Call(s"$delta/writercompat/FeatureRegistry", "withWriterCompat"))
+    assert(after.filter(_.steps.contains(added)).map(_.name) == Seq("allSupportedFeaturesMap"))
+    assert(after.map(m => m.copy(steps = m.steps.filterNot(_ == added))) == before)
+    assert(
+      after.filter(_.name == "allSupportedFeaturesMap").map(_.steps.lastOption) == Seq(Some(added))
+    )
+
+    val map = "()Lscala/collection/immutable/Map;"
+    Seq(
+      "no such method" -> classWith("somethingElse" -> map -> 1),
+      "another result" -> classWith("allSupportedFeaturesMap" -> "()Ljava/util/Map;" -> 1),
+      "two returns" -> classWith("allSupportedFeaturesMap" -> map -> 2)
+    ).foreach { case (what, bytes) =>
+      withClue(what)(intercept[IllegalStateException](FeatureRegistry.weave(bytes)))
+    }
+    assert(FeatureRegistry.weave(classWith("allSupportedFeaturesMap" -> map -> 1)).nonEmpty)
+  }
+
+  test(JoinPoints.PropertyEntries.id) {
+    assert(guarded.sessionState != null)
+    val key = "delta.enableIcebergWriterCompatV1"
+    def validated(key: String) = DeltaConfigs.validateConfigurations(Map(key -> "true"))
+    assert(validated(key) == Map(key -> "true"))
+    // Delta finds its properties whatever the case of their letters.
+    assert(validated("delta.ENABLEIcebergWriterCompatV1") == Map(key -> "true"))
+    intercept[DeltaAnalysisException](validated("delta.enableIcebergWriterCompatV9"))
+    assert(DeltaConfigs.entries.containsKey("enableicebergwritercompatv1"))
+    val confs = withConf(WriterCompatProperty.sessionDefaultKey -> "true") {
+      DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty[String, String])
+    }
+    assert(confs.get(key).contains("true"))
+  }
+
+  test(JoinPoints.ColumnMapping.id) {
+    assert(guarded.sessionState != null)
+    val schema = new StructType()
+      .add("a", IntegerType)
+      .add("m", MapType(StringType, ArrayType(new StructType().add("x", IntegerType))))
+    val metadata = Metadata(
+      schemaString = schema.json,
+      configuration =
+        Map("delta.columnMapping.mode" -> "id", "delta.enableIcebergCompatV2" -> "true")
+    )
+    val assigned = DeltaColumnMapping.assignColumnIdAndPhysicalName(
+      newMetadata = metadata,
+      oldMetadata = metadata.copy(schemaString = new StructType().json),
+      isChangingModeOnExistingTable = false,
+      isOverwritingSchema = false
+    )
+    val uuid = "col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    val (a, m) = (assigned.schema("a"), assigned.schema("m"))
+    val x = m.dataType
+      .asInstanceOf[MapType]
+      .valueType
+      .asInstanceOf[ArrayType]
+      .elementType
+      .asInstanceOf[StructType]
+      .head
+    Seq(a, m, x).foreach { field =>
+      assert(DeltaColumnMapping.hasColumnId(field))
+      assert(DeltaColumnMapping.getPhysicalName(field).matches(uuid))
+    }
+    val name = DeltaColumnMapping.getPhysicalName(m)
+    val nested = DeltaColumnMapping.getNestedColumnIds(m)
+    val ways = Seq("key", "value", "value.element").map(way => s"$name.$way")
+    ways.foreach(way => assert(nested.contains(way), nested))
+    val ids = Seq(a, m, x).map(DeltaColumnMapping.getColumnId(_).toLong) ++ ways.map(nested.getLong)
+    assert(ids.sorted == (1L to 6L))
+    assert(assigned.configuration.get("delta.columnMapping.maxColumnId").contains("6"))
+
+    val renamed = PhysicalNames.followIds(assigned, settled = Set.empty)
+    val column = renamed.schema("m")
+    val id = DeltaColumnMapping.getColumnId(column)
+    assert(DeltaColumnMapping.getPhysicalName(column) == s"col-$id")
+    val keys = DeltaColumnMapping.getNestedColumnIds(column)
+    ways.zip(Seq("key", "value", "value.element")).foreach { case (old, way) =>
+      assert(keys.getLong(s"col-$id.$way") == nested.getLong(old))
+    }
+  }
+
+  test(completeness) {
+    assert(testNames - completeness - overrides == JoinPoints.all.map(_.id).toSet)
+    assert(JoinPoints.all.map(_.id).distinct.size == JoinPoints.all.size)
+  }
+
+  test(overrides) {
+    val theirs = classOf[OptimisticTransaction].getMethods.map(_.getName).toSet
+    val overridden = classOf[GuardedTransaction].getDeclaredMethods.toSeq
+      .filterNot(method => method.isSynthetic || method.getName.contains("$"))
+      .map(_.getName)
+      .filter(theirs)
+    assert(overridden.contains("prepareCommit"))
+    assert(overridden.filterNot(name => JoinPoints.all.exists(_.what.contains(name))) == Nil)
+  }
+
+  /** A class with one method that returns null in so many places. */
+  private def classWith(method: ((String, String), Int)): Array[Byte] = {
+    val ((name, descriptor), returns) = method
+    val writer = new ClassWriter(ClassWriter.COMPUTE_MAXS)
+    writer.visit(Opcodes.V1_5, Opcodes.ACC_PUBLIC, "Shape", null, "java/lang/Object", null)
+    val code = writer.visitMethod(Opcodes.ACC_PUBLIC, name, descriptor, null, null)
+    code.visitCode()
+    (1 to returns).foreach { _ =>
+      code.visitInsn(Opcodes.ACONST_NULL)
+      code.visitInsn(Opcodes.ARETURN)
+    }
+    code.visitMaxs(0, 0)
+    code.visitEnd()
+    writer.visitEnd()
+    writer.toByteArray
+  }
+}

@@ -1,0 +1,167 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.testing.{FolderListing, TestTable}
+
+import java.nio.file.Files
+
+/** RESTORE, CLONE and CONVERT TO DELTA, which never prepare a commit. */
+class LargeCommitSuite extends TableSuite {
+
+  test("RESTORE within the life of the feature brings rows and columns back") {
+    val table = compliant()
+    val columnsBefore = table.log.columns
+    sql(s"ALTER TABLE ${table.name} DROP COLUMN tags")
+    sql(s"ALTER TABLE ${table.name} ADD COLUMNS (more ARRAY<INT>)")
+    insertMore(table)
+    val max = maxColumnId(table)
+    sql(s"RESTORE TABLE ${table.name} TO VERSION AS OF 0")
+    assertCompliant(table)
+    assert(table.log.columns == columnsBefore)
+    assert(count(table) == 2)
+    // The ids of the columns that are gone again must not be given out once more.
+    assert(maxColumnId(table) == max)
+    sql(s"ALTER TABLE ${table.name} ADD COLUMNS (again INT)")
+    assert(table.log.columns.find(_.name == "again").flatMap(_.id).exists(_ > max))
+    assertCompliant(table)
+  }
+
+  private def insertMore(table: TestTable): Unit =
+    sql(
+      s"INSERT INTO ${table.name} SELECT id, name, s, attrs, deep, day, array(1) FROM ($someRows)"
+    )
+
+  test("RESTORE to a version before the feature is refused") {
+    val table = plain(rows = false)
+    sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($on)")
+    insert(table)
+    refusedFor("DISABLING_REQUIRED_TABLE_FEATURE", "B1+", table) {
+      sql(s"RESTORE TABLE ${table.name} TO VERSION AS OF 0")
+    }
+    assertCompliant(table)
+    assert(count(table) == 2)
+  }
+
+  test("RESTORE of a table without the feature is Delta's business") {
+    val table = plain()
+    insert(table)
+    sql(s"RESTORE TABLE ${table.name} TO VERSION AS OF 1")
+    assert(count(table) == 2)
+    assert(table.log.properties == Map.empty)
+  }
+
+  test("SHALLOW CLONE of a compliant table is compliant, and can be written") {
+    val source = compliant()
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} SHALLOW CLONE ${source.name}")
+    assertCompliant(table)
+    assert(count(table) == 2)
+    sql(s"ALTER TABLE ${table.name} ADD COLUMNS (more ARRAY<INT>)")
+    sql(s"INSERT INTO ${table.name} SELECT *, array(1) FROM ($someRows)")
+    assertCompliant(table)
+    assert(count(table) == 4)
+    refusedFor("UNSUPPORTED_DATA_TYPE", "C7", table, source) {
+      sql(s"ALTER TABLE ${table.name} ADD COLUMNS (b SMALLINT)")
+    }
+  }
+
+  test("a compliant table replaced by a SHALLOW CLONE of another stays compliant") {
+    val (source, table) = (compliant(), compliant())
+    insert(source)
+    // Delta clones into tables without rows only.
+    sql(s"DELETE FROM ${table.name}")
+    sql(s"CREATE OR REPLACE TABLE ${table.name} SHALLOW CLONE ${source.name}")
+    assertCompliant(table)
+    assert(count(table) == 4)
+  }
+
+  private val plainModes: Seq[(String, Seq[(String, String)])] = Seq(
+    "none" -> Nil,
+    "name" -> Seq("delta.columnMapping.mode" -> "name"),
+    "id" -> Seq("delta.columnMapping.mode" -> "id")
+  )
+
+  private val all =
+    s"$on, 'delta.enableIcebergCompatV2' = 'true', 'delta.columnMapping.mode' = 'id'"
+
+  for ((mode, properties) <- plainModes; (what, overrides) <- Seq("one" -> on, "all" -> all))
+    test(s"SHALLOW CLONE of a table of mode $mode with $what of the properties is refused") {
+      val source = plain(properties)
+      val table = managed()
+      val before = FolderListing.of(source.folder)
+      val error = intercept[Exception] {
+        sql(s"CREATE TABLE ${table.name} SHALLOW CLONE ${source.name} TBLPROPERTIES ($overrides)")
+      }
+      assertRefused(error, table)
+      assert(FolderListing.of(source.folder) == before)
+    }
+
+  /** Refused by the guard, or by Delta where it sees the contradiction first. */
+  private def assertRefused(error: Throwable, table: TestTable): Unit = {
+    assert(
+      error match {
+        case _: IcebergWriterCompatException              => true
+        case e: org.apache.spark.sql.delta.DeltaThrowable => e.getCondition.startsWith("DELTA_")
+        case _                                            => false
+      },
+      error
+    )
+    assert(table.log.versions == Nil)
+    assert(!spark.catalog.tableExists(table.name))
+    ()
+  }
+
+  test("SHALLOW CLONE of a plain table under a session default is a plain table") {
+    val source = plain()
+    val table = managed()
+    byDefault(sql(s"CREATE TABLE ${table.name} SHALLOW CLONE ${source.name}"))
+    assert(table.log.properties == Map.empty)
+    assert(count(table) == 2)
+  }
+
+  test("a compliant table cannot be replaced by a SHALLOW CLONE of a plain one") {
+    val (source, table) = (plain(), compliant())
+    sql(s"DELETE FROM ${table.name}")
+    val version = table.log.version
+    intercept[Exception] {
+      sql(s"CREATE OR REPLACE TABLE ${table.name} SHALLOW CLONE ${source.name}")
+    }
+    assert(table.log.version == version)
+    assertCompliant(table)
+  }
+
+  private def parquet(): TestTable = {
+    val table = byPath()
+    frame.write.parquet(table.folder.toString)
+    table
+  }
+
+  test("CONVERT TO DELTA under a session default is refused: the files have no ids") {
+    val table = parquet()
+    val before = FolderListing.of(table.folder)
+    intercept[UnsupportedOperationException] {
+      byDefault(sql(s"CONVERT TO DELTA parquet.`${table.folder}`"))
+    }
+    assert(FolderListing.of(table.folder) == before)
+    assert(spark.read.parquet(table.folder.toString).count() == 2)
+  }
+
+  test("CONVERT TO DELTA without the session default is Delta's business") {
+    val table = parquet()
+    sql(s"CONVERT TO DELTA parquet.`${table.folder}`")
+    assert(table.log.version == 0)
+    assert(table.log.properties == Map.empty)
+    assert(Files.exists(table.folder.resolve("_delta_log")))
+    assert(count(table) == 2)
+  }
+
+  test("DROP FEATURE with its commits is free to go") {
+    val table = compliant()
+    sql(s"ALTER TABLE ${table.name} DROP FEATURE icebergWriterCompatV1")
+    assert(!table.log.writerFeatures("icebergWriterCompatV1"))
+    assert(!table.log.properties.contains("delta.enableIcebergWriterCompatV1"))
+    assert(table.log.properties.get("delta.columnMapping.mode").contains("id"))
+    sql(s"ALTER TABLE ${table.name} ADD COLUMNS (b TINYINT)")
+    assert(count(table) == 2)
+  }
+}

@@ -1,0 +1,36 @@
+package org.icebergwritercompat.rules
+
+import org.icebergwritercompat.rules.FileRules._
+
+class FileRulesSuite extends RuleSuite {
+
+  acceptsCompliantTables(LiveFilesWereWrittenById)
+
+  for (shape <- CompliantTable.shapes) {
+    val table = CompliantTable.of(shape.schema).copy(moment = Moment.Enabling)
+
+    test(s"E1 accepts a history in which every file has ids, with ${shape.name}") {
+      assert(LiveFilesWereWrittenById.check(table, Provenance(0, None)) == Nil)
+    }
+
+    test(s"E1 refuses files of unknown making, with ${shape.name}") {
+      val found = LiveFilesWereWrittenById.check(table, Provenance(3, Some("part-1.parquet")))
+      assert(
+        found == Seq(
+          Violation(
+            LiveFilesWereWrittenById,
+            Condition.UnprovenDataFiles,
+            Location.Files(3, "part-1.parquet"),
+            "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+              "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t",
+            Map(
+              "count" -> "3",
+              "example" -> "part-1.parquet",
+              "property" -> "delta.enableIcebergCompatV2"
+            )
+          )
+        )
+      )
+    }
+  }
+}

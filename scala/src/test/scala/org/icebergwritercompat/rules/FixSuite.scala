@@ -1,0 +1,137 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.types.{ByteType, ShortType, StructType}
+import org.scalatest.funsuite.AnyFunSuite
+
+class FixSuite extends AnyFunSuite {
+
+  private val names = Seq("t", "db.t", "spark_catalog.db.t", "`my db`.`my.t`", "delta.`/tmp/a b`")
+  private val moments = Seq(
+    Moment.Creating(replacing = false),
+    Moment.Creating(replacing = true),
+    Moment.Enabling,
+    Moment.Changing
+  )
+  private val ddl = "a INT NOT NULL, `b c` ARRAY<STRUCT<`d.e`: SMALLINT>>, m MAP<STRING, TINYINT>"
+
+  private def table(name: String, moment: Moment) =
+    CompliantTable
+      .of(ddl)
+      .copy(name = name, moment = moment, partitionColumns = Seq("a"))
+
+  // DROP FEATURE is Delta's own statement, and the helper is Python: they are not Spark's to parse.
+  private def isSparks(statement: String) =
+    !statement.contains(" DROP FEATURE ") && !statement.startsWith("enable_iceberg_writer_compat(")
+
+  private def parse(fix: String): Unit =
+    fix.split("; ").filter(isSparks).foreach { statement =>
+      assert(CatalystSqlParser.parsePlan(statement).toString.nonEmpty)
+    }
+
+  for (name <- names; moment <- moments) {
+    val state = table(name, moment)
+    val fixes: Seq[(String, String)] =
+      Seq(
+        "setProperty" -> Fix.setProperty(state, "delta.enableDeletionVectors", "false"),
+        "dropFeature" -> Fix.dropFeature(state, "rowTracking"),
+        "enable" -> Fix.enable(state),
+        "copyInto" -> Fix.copyInto(state)
+      ) ++
+        state.nodes.filter(n => n.dataType == ByteType || n.dataType == ShortType).map { node =>
+          s"useSupportedType(${node.sqlPath})" -> Fix.useSupportedType(state, node)
+        }
+    for ((fix, statement) <- fixes)
+      test(s"$fix of $name, $moment, is a statement that Spark parses") {
+        parse(statement)
+        // A path or a quoted name must come out as it went in, for the user to paste.
+        assert(statement.contains(name.stripSuffix("`")))
+      }
+  }
+
+  test("a new table is spelled out with supported types, nullability and partitions") {
+    assert(
+      Fix.enable(table("db.t", Moment.Creating(replacing = false))) ==
+        "CREATE TABLE db.t (a INT NOT NULL, `b c` ARRAY<STRUCT<`d.e`: INT>>, " +
+        "m MAP<STRING, INT>) USING delta PARTITIONED BY (a) " +
+        "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+    )
+  }
+
+  test("a very wide table is not spelled out to its end") {
+    val wide = CompliantTable.of((1 to 100).map(i => s"c$i INT").mkString(", "))
+    val fix = Fix.enable(wide.copy(moment = Moment.Creating(replacing = false)))
+    parse(fix)
+    assert(fix.contains("c40 INT /* and 60 more */"))
+    assert(!fix.contains("c41"))
+  }
+
+  test("rows are copied with casts only where a type must change") {
+    assert(
+      Fix.copyInto(table("db.t", Moment.Enabling)) ==
+        "CREATE TABLE db.t_iceberg USING delta PARTITIONED BY (a) " +
+        "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT a, " +
+        "CAST(`b c` AS ARRAY<STRUCT<`d.e`: INT>>) AS `b c`, " +
+        "CAST(m AS MAP<STRING, INT>) AS m FROM db.t"
+    )
+  }
+
+  test("a quoted table is copied into one whose quotes fit") {
+    assert(
+      Fix
+        .copyInto(table("delta.`/tmp/a b`", Moment.Enabling))
+        .startsWith("CREATE TABLE delta.`/tmp/a b_iceberg` USING delta")
+    )
+  }
+
+  private def fixesOf(moment: Moment, ddl: String): Seq[String] = {
+    val state = CompliantTable.of(ddl).copy(moment = moment)
+    SchemaRules.TypesAreSupported.check(state).map(_.fix)
+  }
+
+  test("on enabling, a short is widened and anything else is dropped") {
+    assert(
+      fixesOf(Moment.Enabling, "s STRUCT<x: SMALLINT, v: VARIANT>") == Seq(
+        "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true'); " +
+          "ALTER TABLE db.t ALTER COLUMN s.x TYPE INT",
+        "ALTER TABLE db.t DROP COLUMN s.v"
+      )
+    )
+  }
+
+  // Only a field can be added or dropped by itself; an element, key or value comes with its column.
+  for {
+    (ddl, added) <- Seq(
+      "l ARRAY<SMALLINT>" -> "l ARRAY<INT>",
+      "m MAP<STRING, VARIANT>" -> "m MAP<STRING, STRING>",
+      "s STRUCT<n: ARRAY<ARRAY<TINYINT>>>" -> "s.n ARRAY<ARRAY<INT>>"
+    )
+  } test(s"a column $ddl that is refused is added as $added") {
+    assert(fixesOf(Moment.Changing, ddl) == Seq(s"ALTER TABLE db.t ADD COLUMNS ($added)"))
+  }
+
+  for {
+    (ddl, dropped) <- Seq("m MAP<STRING, VARIANT>" -> "m", "s STRUCT<n: ARRAY<VARIANT>>" -> "s.n")
+  } test(s"on enabling, the unsupported part of $ddl is dropped with its column") {
+    assert(fixesOf(Moment.Enabling, ddl) == Seq(s"ALTER TABLE db.t DROP COLUMN $dropped"))
+  }
+
+  test("names that need quotes are quoted in a fix") {
+    assert(
+      fixesOf(Moment.Changing, "`my s` STRUCT<`x.y`: SMALLINT>") == Seq(
+        "ALTER TABLE db.t ADD COLUMNS (`my s`.`x.y` INT)"
+      )
+    )
+  }
+
+  test("a property's fix keeps to the table's own columns") {
+    assert(
+      StructType
+        .fromDDL(ddl)
+        .fieldNames
+        .forall(name =>
+          Fix.setProperty(table("db.t", Moment.Creating(replacing = true)), "k", "v").contains(name)
+        )
+    )
+  }
+}

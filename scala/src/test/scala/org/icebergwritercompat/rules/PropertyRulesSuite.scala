@@ -1,0 +1,153 @@
+package org.icebergwritercompat.rules
+
+import org.icebergwritercompat.rules.CompliantTable.shapes
+import org.icebergwritercompat.rules.PropertyRules._
+
+class PropertyRulesSuite extends RuleSuite {
+
+  acceptsCompliantTables(
+    WriterCompatEnabled,
+    IcebergCompatV2Enabled,
+    ColumnMappingById,
+    MaxColumnIdCoversAllIds,
+    IcebergCompatV1Off,
+    DeletionVectorsOff
+  )
+
+  private val nested = CompliantTable.of("s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>")
+
+  private def having(key: String, value: Option[String]): TableState =
+    nested.copy(properties = nested.properties.removed(key) ++ value.map(key -> _))
+
+  private val off =
+    "the table follows IcebergCompatV2, and only one version can be followed at a time"
+  private val deletionVectors =
+    "Iceberg readers of format version 2 do not see rows deleted by deletion vectors"
+
+  private val required: Seq[(TableRule, String, String, String, Seq[String], Seq[String])] = Seq(
+    (
+      WriterCompatEnabled,
+      "delta.enableIcebergWriterCompatV1",
+      "true",
+      "it is the one switch of the feature",
+      Seq("true", "TRUE"),
+      Seq("false", "", "yes", "1")
+    ),
+    (
+      IcebergCompatV2Enabled,
+      "delta.enableIcebergCompatV2",
+      "true",
+      "all conditions of IcebergCompatV2 must hold too",
+      Seq("true", "True"),
+      Seq("false", "supported")
+    ),
+    (
+      ColumnMappingById,
+      "delta.columnMapping.mode",
+      "id",
+      "only in this mode does a reader find a column by its id, whoever wrote the file",
+      Seq("id", "ID"),
+      Seq("name", "none", "i d")
+    )
+  )
+
+  private val switchedOff: Seq[(TableRule, String, String)] = Seq(
+    (IcebergCompatV1Off, "delta.enableIcebergCompatV1", off),
+    (DeletionVectorsOff, "delta.enableDeletionVectors", deletionVectors)
+  )
+
+  private def wrong(key: String, value: Option[String], required: String, reason: String) =
+    expect(
+      "WRONG_REQUIRED_TABLE_PROPERTY",
+      Location.Property(key, value),
+      s"ALTER TABLE db.t SET TBLPROPERTIES ('$key' = '$required')"
+    )(
+      "property" -> key,
+      "value" -> value.getOrElse("not set"),
+      "required" -> required,
+      "reason" -> reason
+    )
+
+  for ((rule, key, needed, reason, good, bad) <- required) {
+    good.foreach(value => passes(rule, s"$key = '$value'")(having(key, Some(value))))
+    bad.foreach { value =>
+      refuses(rule, s"$key = '$value'")(having(key, Some(value)))(
+        wrong(key, Some(value), needed, reason)
+      )
+    }
+    for (shape <- shapes)
+      refuses(rule, s"a table with ${shape.name} without $key") {
+        val table = CompliantTable.of(shape.schema)
+        table.copy(properties = table.properties - key)
+      }(wrong(key, None, needed, reason))
+  }
+
+  for ((rule, key, reason) <- switchedOff) {
+    passes(rule, s"a table without $key")(having(key, None))
+    Seq("false", "FALSE").foreach { value =>
+      passes(rule, s"$key = '$value'")(having(key, Some(value)))
+    }
+    // A value that is no boolean is not known to be off.
+    Seq("true", "True", "yes", "").foreach { value =>
+      refuses(rule, s"$key = '$value'")(having(key, Some(value)))(
+        wrong(key, Some(value), "false", reason)
+      )
+    }
+    for (shape <- shapes)
+      refuses(rule, s"a table with ${shape.name} and $key = 'true'") {
+        val table = CompliantTable.of(shape.schema)
+        table.copy(properties = table.properties + (key -> "true"))
+      }(wrong(key, Some("true"), "false", reason))
+  }
+
+  private val maxColumnId = "delta.columnMapping.maxColumnId"
+
+  private def wrongMaximum(value: Option[String], highest: Long) =
+    expect(
+      "WRONG_MAX_COLUMN_ID",
+      Location.Property(maxColumnId, value),
+      """enable_iceberg_writer_compat(spark, "db.t")"""
+    )(
+      "property" -> maxColumnId,
+      "value" -> value.getOrElse("not set"),
+      "highest" -> highest.toString
+    )
+
+  for (shape <- shapes) {
+    val table = CompliantTable.of(shape.schema)
+    def having(value: Option[String]) =
+      table.copy(properties = table.properties.removed(maxColumnId) ++ value.map(maxColumnId -> _))
+
+    passes(MaxColumnIdCoversAllIds, s"ids given out and taken back, with ${shape.name}") {
+      having(Some((shape.highest + 5).toString))
+    }
+    Seq(None, Some((shape.highest - 1).toString), Some("many"), Some("")).foreach { value =>
+      refuses(MaxColumnIdCoversAllIds, s"${shape.name} with maxColumnId $value")(having(value))(
+        wrongMaximum(value, shape.highest)
+      )
+    }
+  }
+
+  // The field itself has id 1: only its element has a higher one.
+  refuses(MaxColumnIdCoversAllIds, "a nested id above the maximum") {
+    val table = CompliantTable.of("l ARRAY<INT>")
+    table.copy(properties = table.properties + (maxColumnId -> "1"))
+  }(wrongMaximum(Some("1"), 2))
+
+  private val created =
+    "(s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>) USING delta TBLPROPERTIES "
+
+  for {
+    (moment, verb) <- Seq(
+      Moment.Creating(replacing = false) -> "CREATE TABLE",
+      Moment.Creating(replacing = true) -> "CREATE OR REPLACE TABLE"
+    )
+  } refuses(DeletionVectorsOff, s"deletion vectors, naming the $verb that would do") {
+    having("delta.enableDeletionVectors", Some("true")).copy(moment = moment)
+  } {
+    wrong("delta.enableDeletionVectors", Some("true"), "false", deletionVectors).copy(fix =
+      s"$verb db.t $created('delta.enableDeletionVectors' = 'false', " +
+        "'delta.enableIcebergWriterCompatV1' = 'true')"
+    )
+  }
+}

@@ -1,0 +1,69 @@
+package org.icebergwritercompat.rules
+
+import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.testing.ClassFiles
+import org.scalatest.funsuite.AnyFunSuite
+
+class WriterCompatRulesSuite extends AnyFunSuite {
+
+  /** Every rule object there is in the package, whether or not it is listed. */
+  private val objects: Seq[Rule] = ClassFiles
+    .inLocationOf(classOf[Rule])
+    .map(_.name.replace('/', '.'))
+    .filter(name => name.startsWith(classOf[Rule].getPackageName + ".") && name.endsWith("$"))
+    .map(Class.forName(_))
+    .filter(classOf[Rule].isAssignableFrom)
+    .map(_.getField("MODULE$").get(null).asInstanceOf[Rule])
+
+  // The requirements of the first slice, and that on files when the feature is switched on.
+  private val required = Set("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8") ++
+    Set("B1", "B2", "B3", "B4", "B5", "B6") ++ Set("C1", "C2", "C3", "C5", "C7") + "E1"
+
+  test("there is a rule object for each requirement") {
+    assert(required.diff(objects.map(_.id).toSet) == Set.empty)
+  }
+
+  test("no two rule objects have the same id") {
+    assert(objects.map(_.id).sorted == objects.map(_.id).distinct.sorted)
+  }
+
+  test("every rule object is in the one list, once") {
+    assert(WriterCompatRules.all.map(_.id).sorted == objects.map(_.id).sorted)
+    assert(WriterCompatRules.all.forall(rule => objects.exists(_ eq rule)))
+  }
+
+  objects.foreach { rule =>
+    test(s"${rule.id} says what must hold, and where that is written") {
+      assert(rule.statement.endsWith("."))
+      assert(rule.clauses.nonEmpty)
+      assert(rule.clauses.forall(_.section.nonEmpty))
+    }
+  }
+
+  CompliantTable.shapes.foreach { shape =>
+    test(s"a compliant table with ${shape.name} breaks no rule") {
+      assert(WriterCompatRules.check(CompliantTable.of(shape.schema)).toSeq == Nil)
+    }
+  }
+
+  test("a plain table breaks the rules in the order of the list") {
+    val plain = CompliantTable
+      .of("a INT")
+      .copy(
+        protocol = ProtocolState(1, 2, None, None),
+        properties = Map.empty,
+        schema = StructType.fromDDL("a SMALLINT, l ARRAY<INT>")
+      )
+    assert(
+      WriterCompatRules.check(plain).map(_.rule.id).toSeq ==
+        Seq("B1", "B2", "B3", "C7", "C1", "C1", "C5", "B4", "A1", "A2", "A3", "A3", "A3")
+    )
+  }
+
+  test("whoever stops at the first violation pays for no more") {
+    // The property rules come first and need no schema; whoever looks at this one fails.
+    val trap = CompliantTable.of("a INT").copy(properties = Map.empty, schema = null)
+    assert(WriterCompatRules.check(trap).next().rule.id == "B1")
+    intercept[NullPointerException](WriterCompatRules.check(trap).toSeq)
+  }
+}

@@ -1,0 +1,92 @@
+package org.icebergwritercompat.testing
+
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, Handle, MethodVisitor, Opcodes}
+
+import scala.annotation.unused
+import scala.collection.mutable
+
+/** A call in a method body, or the making of an object, which is named `new`. */
+final case class Call(owner: String, name: String) {
+  override def toString: String = s"${owner.split('/').last}.$name"
+}
+
+/** One method of a class file. */
+final case class MethodCode(
+    owner: String,
+    name: String,
+    descriptor: String,
+    steps: Seq[Either[Handle, Call]]
+) {
+
+  /** The method in the source that this one is, or is a lambda of. */
+  def source: String =
+    if (name.startsWith("$anonfun$")) name.stripPrefix("$anonfun$").replaceAll("\\$\\d+$", "")
+    else name
+}
+
+/** What the methods of a class file call, in order. */
+object ByteCode {
+
+  def methods(file: ClassFile): Seq[MethodCode] = {
+    val found = mutable.ArrayBuffer.empty[StepVisitor]
+    val visitor = new ClassVisitor(Opcodes.ASM9) {
+      override def visitMethod(
+          access: Int,
+          name: String,
+          descriptor: String,
+          signature: String,
+          exceptions: Array[String]
+      ): MethodVisitor = {
+        found += new StepVisitor(name, descriptor)
+        found.last
+      }
+    }
+    file.reader.accept(visitor, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES)
+    found.toSeq.map(m => MethodCode(file.name, m.name, m.descriptor, m.steps.toSeq))
+  }
+
+  /** The calls of the one method of this name, those of its lambdas where they are made. */
+  def calls(file: ClassFile, method: String): Seq[Call] = {
+    val all = methods(file)
+    def of(code: MethodCode): Seq[Call] = code.steps.flatMap {
+      case Right(call)  => Seq(call)
+      case Left(handle) =>
+        all
+          .filter { m =>
+            m.owner == handle.getOwner && m.name == handle.getName &&
+            m.descriptor == handle.getDesc && m.name != code.name
+          }
+          .flatMap(of)
+    }
+    all.filter(_.name == method) match {
+      case Seq(one) => of(one)
+      case found    => throw new NoSuchMethodException(s"$method is there ${found.size} times")
+    }
+  }
+}
+
+/** Collects what one method does. */
+final class StepVisitor(val name: String, val descriptor: String)
+    extends MethodVisitor(Opcodes.ASM9) {
+
+  val steps: mutable.Buffer[Either[Handle, Call]] = mutable.Buffer.empty
+
+  override def visitMethodInsn(
+      opcode: Int,
+      owner: String,
+      name: String,
+      descriptor: String,
+      isInterface: Boolean
+  ): Unit = { steps += Right(Call(owner, name)); () }
+
+  override def visitTypeInsn(opcode: Int, owner: String): Unit =
+    if (opcode == Opcodes.NEW) { steps += Right(Call(owner, "new")); () }
+
+  override def visitInvokeDynamicInsn(
+      @unused name: String,
+      @unused descriptor: String,
+      @unused bootstrap: Handle,
+      arguments: AnyRef*
+  ): Unit =
+    steps ++= arguments.collect { case handle: Handle => Left(handle) }
+}

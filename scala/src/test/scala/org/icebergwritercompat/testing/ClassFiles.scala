@@ -1,0 +1,86 @@
+package org.icebergwritercompat.testing
+
+import org.apache.xbean.asm9.ClassReader
+
+import java.io.File
+import java.nio.file.{Files, Path}
+import java.util.jar.JarFile
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** A class file, by its internal name. */
+final case class ClassFile(name: String, bytes: Array[Byte]) {
+
+  def reader: ClassReader = new ClassReader(bytes)
+
+  private val textTag = 1
+  private val stringTag = 8
+
+  /** The string constants. */
+  def strings: Set[String] = {
+    val reader = this.reader
+    val buffer = new Array[Char](reader.getMaxStringLength)
+    items(reader)
+      .filter(reader.readByte(_) == stringTag)
+      .map(item => reader.readUTF8(item + 1, buffer))
+      .toSet
+  }
+
+  /** Whether a name or text stands in the constant pool; much faster than reading the methods. */
+  def mentions(text: String): Boolean = {
+    val reader = this.reader
+    items(reader).filter(reader.readByte(_) == textTag).exists { item =>
+      val length = reader.readUnsignedShort(item + 1)
+      length == text.length &&
+      (0 until length).forall(i => reader.readByte(item + 3 + i) == text.charAt(i).toInt)
+    }
+  }
+
+  // The offset of an item is that of its content, which its tag stands before.
+  private def items(reader: ClassReader): Iterator[Int] =
+    (1 until reader.getItemCount).iterator.map(reader.getItem).filter(_ > 0).map(_ - 1)
+}
+
+/** The class files of jars and folders. */
+object ClassFiles {
+
+  /** Those beside a class, in its jar or its folder. */
+  def inLocationOf(neighbour: Class[_]): Seq[ClassFile] =
+    in(Path.of(neighbour.getProtectionDomain.getCodeSource.getLocation.toURI))
+
+  /** Those of the jars on the class path whose names begin so. */
+  def inJarsNamed(prefix: String): Seq[ClassFile] =
+    System
+      .getProperty("java.class.path")
+      .split(File.pathSeparatorChar)
+      .toSeq
+      .map(Path.of(_))
+      .filter(path => path.getFileName.toString.startsWith(prefix))
+      .flatMap(in)
+
+  private def in(location: Path): Seq[ClassFile] =
+    if (Files.isDirectory(location))
+      Using.resource(Files.walk(location)) { paths =>
+        paths.iterator.asScala
+          .filter(_.toString.endsWith(".class"))
+          .map(path =>
+            ClassFile(nameOf(location.relativize(path).toString), Files.readAllBytes(path))
+          )
+          .toVector
+      }
+    else
+      Using.resource(new JarFile(location.toFile)) { jar =>
+        jar.entries.asScala
+          .filter(entry =>
+            entry.getName.endsWith(".class") && !entry.getName.startsWith("META-INF")
+          )
+          .map { entry =>
+            val bytes = Using.resource(jar.getInputStream(entry))(_.readAllBytes())
+            ClassFile(nameOf(entry.getName), bytes)
+          }
+          .toVector
+      }
+
+  private def nameOf(file: String): String =
+    file.stripSuffix(".class").replace(File.separatorChar, '/')
+}

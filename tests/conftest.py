@@ -1,0 +1,109 @@
+"""The one Spark session of the tests, and how they judge a table."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import oracle
+from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
+from sessions import local_builder
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the session keeps its tables."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator[SparkSession]:
+    """A guarded session, shared by all tests of this process."""
+    session = configure_spark_with_iceberg_writer_compat(local_builder(warehouse)).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def table(spark: SparkSession, warehouse: Path) -> Iterator[Table]:
+    """A table name and folder that no other test uses."""
+    name = f"t{next(_numbers)}"
+    yield Table(spark, name, warehouse / name)
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+class Table:
+    """A table of the session's catalog, in the folder where the warehouse puts it."""
+
+    def __init__(self, spark: SparkSession, name: str, folder: Path) -> None:
+        """A table that need not exist yet."""
+        self.spark = spark
+        self.name = name
+        self.folder = folder
+
+    def __str__(self) -> str:
+        """The name, for use in a statement."""
+        return self.name
+
+    @property
+    def log(self) -> oracle.Log:
+        """What the log says."""
+        return oracle.read_log(self.folder)
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """All rows, read by Spark in a fixed order."""
+        return rows(self.spark, self.name)
+
+    def create(self, columns: str = "a INT, b STRING", more: str = "") -> None:
+        """Creates the table with the feature."""
+        self.spark.sql(f"CREATE TABLE {self.name} ({columns}) USING delta {more} {PROPERTIES}")
+
+
+PROPERTY = "delta.enableIcebergWriterCompatV1"
+PROPERTIES = f"TBLPROPERTIES ('{PROPERTY}' = 'true')"
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:
+    """All rows of a table, in a fixed order."""
+    return sorted((tuple(row) for row in spark.table(table).collect()), key=repr)
+
+
+def run_python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs Python with the tests' modules at hand, and answers with what it printed."""
+    paths = [str(REPOSITORY / "tests"), os.environ.get("PYTHONPATH", "")]
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+Script = Callable[..., str]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    """Runs one of `tests/scripts` in a JVM of its own; fails with its output if it fails."""
+
+    def run(name: str, *arguments: str | Path) -> str:
+        done = run_python(REPOSITORY / "tests" / "scripts" / name, *arguments, cwd=tmp_path)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}"
+        return done.stdout
+
+    return run

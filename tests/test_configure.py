@@ -1,0 +1,224 @@
+"""What `configure_spark_with_iceberg_writer_compat` puts into a builder; no Spark is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_writer_compat
+from iceberg_writer_compat import (
+    NoActiveSessionError,
+    NotInstalledError,
+    SparkConnectNotSupportedError,
+    UnsupportedSparkVersionError,
+    _jars,
+    configure_spark_with_iceberg_writer_compat,
+    enable_iceberg_writer_compat,
+    is_iceberg_writer_compat_enabled,
+    maven_coordinate,
+)
+from sessions import DELTA_EXTENSION, OWN_EXTENSION
+
+BOTH = f"{DELTA_EXTENSION},{OWN_EXTENSION}"
+LINE = ".".join(pyspark.__version__.split(".")[:2])
+DELTA_PACKAGE = f"io.delta:delta-spark_{LINE}_2.13:4.4.0"
+
+
+def configured(extra_packages: list[str] | None = None, **options: str) -> dict[str, Any]:
+    """The options after configuring a builder; `__` stands for a dot."""
+    builder = SparkSession.Builder()
+    for key, value in options.items():
+        builder.config(key.replace("__", "."), value)
+    assert configure_spark_with_iceberg_writer_compat(builder, extra_packages) is builder
+    assert type(builder) is SparkSession.Builder
+    return dict(builder._options)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package folder with this line's own jar, as a wheel has it."""
+    folder = tmp_path / "jars" / f"spark-{LINE}"
+    folder.mkdir(parents=True)
+    (folder / f"iceberg-writer-compat_{LINE}_2.13-0.jar").touch()
+    monkeypatch.setattr(_jars, "_FOLDER", tmp_path / "jars")
+    return folder
+
+
+def names(jars: str) -> list[str]:
+    return [jar.rsplit("/", 1)[1].rsplit("-", 1)[0] for jar in jars.split(",")]
+
+
+def test_staged_jars_need_no_resolution() -> None:
+    options = configured()
+    expected = [f"iceberg-writer-compat_{LINE}_2.13", f"delta-spark_{LINE}_2.13", "delta-storage"]
+    assert names(options["spark.jars"]) == expected
+    assert "spark.jars.packages" not in options
+    assert "spark.jars.excludes" not in options
+    assert options["spark.sql.extensions"] == BOTH
+    assert options["spark.sql.catalog.spark_catalog"].endswith("DeltaCatalog")
+
+
+def test_staged_jars_and_packages_of_the_user() -> None:
+    options = configured(["a:b:2", "a:b:1"], spark__jars__packages="a:b:1, c:d:1")
+    assert options["spark.jars.packages"] == "a:b:1,c:d:1,a:b:2"
+    assert f"delta-spark_{LINE}_2.13" in names(options["spark.jars"])
+
+
+def test_user_jars_stay() -> None:
+    options = configured(spark__jars="/x/one-1.jar,/x/two-2.jar")
+    assert options["spark.jars"].startswith("/x/one-1.jar,/x/two-2.jar,file:/")
+
+
+def test_a_delta_of_the_user_is_the_only_one() -> None:
+    by_jar = configured(spark__jars="/x/delta-spark_4.1_2.13-4.4.0.jar,/x/delta-storage-4.4.0.jar")
+    assert names(by_jar["spark.jars"]) == [
+        "delta-spark_4.1_2.13",
+        "delta-storage",
+        f"iceberg-writer-compat_{LINE}_2.13",
+    ]
+    assert "spark.jars.packages" not in by_jar
+    by_package = configured(spark__jars__packages=DELTA_PACKAGE)
+    assert names(by_package["spark.jars"]) == [f"iceberg-writer-compat_{LINE}_2.13"]
+    assert by_package["spark.jars.packages"] == DELTA_PACKAGE
+
+
+def test_wheel_takes_delta_from_a_package(package: Path) -> None:
+    options = configured(["a:b:1"])
+    assert options["spark.jars"] == next(package.glob("*.jar")).as_uri()
+    assert options["spark.jars.packages"] == f"{DELTA_PACKAGE},a:b:1"
+    excludes = "io.delta:delta-kernel-*,io.unitycatalog:*,org.scala-lang:*"
+    assert options["spark.jars.excludes"] == excludes
+
+
+def test_wheel_keeps_the_packages_and_excludes_of_the_user(package: Path) -> None:
+    options = configured(
+        spark__jars__packages="io.unitycatalog:unitycatalog-spark_2.13:1",
+        spark__jars__excludes="x:y",
+    )
+    assert options["spark.jars.packages"].endswith(",io.unitycatalog:unitycatalog-spark_2.13:1")
+    assert options["spark.jars.excludes"] == "x:y,io.delta:delta-kernel-*,org.scala-lang:*"
+
+
+def test_configuring_twice_changes_nothing(package: Path) -> None:
+    builder = configure_spark_with_iceberg_writer_compat(SparkSession.Builder())
+    once = dict(builder._options)
+    configure_spark_with_iceberg_writer_compat(builder)
+    assert builder._options == once
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", BOTH),
+        ("x.Y", f"x.Y,{BOTH}"),
+        (DELTA_EXTENSION, BOTH),
+        (OWN_EXTENSION, BOTH),
+        (BOTH, BOTH),
+        (f"{OWN_EXTENSION},{DELTA_EXTENSION}", BOTH),
+        (f"{DELTA_EXTENSION}, x.Y", f"{DELTA_EXTENSION},x.Y,{OWN_EXTENSION}"),
+        (f"{BOTH},x.Y,{DELTA_EXTENSION}", f"{BOTH},x.Y"),
+        (f"{OWN_EXTENSION},x.Y", f"x.Y,{BOTH}"),
+    ],
+)
+def test_extensions(given: str, expected: str) -> None:
+    assert configured(spark__sql__extensions=given)["spark.sql.extensions"] == expected
+
+
+def test_session_catalog_of_the_user_stays() -> None:
+    options = configured(spark__sql__catalog__spark_catalog="x.Catalog")
+    assert options["spark.sql.catalog.spark_catalog"] == "x.Catalog"
+
+
+def test_other_options_stay() -> None:
+    assert configured(spark__app__name="mine")["spark.app.name"] == "mine"
+
+
+def test_jar_in_a_folder_with_awkward_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a, b c" / f"spark-{LINE}"
+    folder.mkdir(parents=True)
+    (folder / f"iceberg-writer-compat_{LINE}_2.13-0.jar").touch()
+    monkeypatch.setattr(_jars, "_FOLDER", folder.parent)
+    (jar,) = configured()["spark.jars"].split(",")
+    assert "a%2C%20b%20c" in jar
+
+
+class Subclass(SparkSession.Builder):
+    """Delta's helper takes no subclass either."""
+
+
+@pytest.mark.parametrize("wrong", [None, "builder", SparkSession, SparkSession.Builder, Subclass()])
+def test_wrong_builder(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"A SparkSession\.Builder is needed"):
+        configure_spark_with_iceberg_writer_compat(wrong)
+
+
+def test_unsupported_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "5.0.0")
+    with pytest.raises(UnsupportedSparkVersionError, match=r"5\.0\.0.*4\.0, 4\.1, 4\.2"):
+        configured()
+
+
+@pytest.mark.parametrize("jars", [[], ["1", "2"]])
+def test_jar_is_not_in_the_package(package: Path, jars: list[str]) -> None:
+    next(package.glob("*.jar")).unlink()
+    for version in jars:
+        (package / f"iceberg-writer-compat_{LINE}_2.13-{version}.jar").touch()
+    with pytest.raises(NotInstalledError, match="make setup"):
+        configured()
+
+
+def test_maven_coordinate() -> None:
+    version = iceberg_writer_compat.__version__
+    prefix = "org.icebergwritercompat:iceberg-writer-compat"
+    assert maven_coordinate("4.2.0") == f"{prefix}_4.2_2.13:{version}"
+    assert maven_coordinate() == f"{prefix}_{LINE}_2.13:{version}"
+    with pytest.raises(UnsupportedSparkVersionError):
+        maven_coordinate("3.5.1")
+
+
+# --- sessions that cannot be used -----------------------------------------------------------------
+
+
+def test_no_session() -> None:
+    with pytest.raises(NoActiveSessionError, match="no active Spark session"):
+        enable_iceberg_writer_compat(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["spark", 1, SparkSession, SparkSession.Builder()])
+def test_not_a_session(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="A SparkSession is needed"):
+        is_iceberg_writer_compat_enabled(wrong)
+
+
+def test_connect_session() -> None:
+    # The real class needs gRPC to be imported; a session is known by its module.
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
+    derived = type("DatabricksSession", (remote,), {"__module__": "elsewhere"})
+    for session in (remote(), derived()):
+        with pytest.raises(SparkConnectNotSupportedError, match="Spark Connect"):
+            enable_iceberg_writer_compat(session, "t")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"spark.remote": "sc://localhost"}, {"spark.api.mode": "connect"}],
+)
+def test_connect_builder(options: dict[str, str]) -> None:
+    builder = configure_spark_with_iceberg_writer_compat(SparkSession.Builder())
+    for key, value in options.items():
+        builder.config(key, value)
+    with pytest.raises(SparkConnectNotSupportedError):
+        builder.getOrCreate()
+    early = SparkSession.Builder().config(map=dict(options))
+    with pytest.raises(SparkConnectNotSupportedError):
+        configure_spark_with_iceberg_writer_compat(early)
+
+
+def test_connect_by_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
+    with pytest.raises(SparkConnectNotSupportedError):
+        configured()
