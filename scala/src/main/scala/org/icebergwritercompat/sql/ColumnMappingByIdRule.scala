@@ -9,7 +9,7 @@ import java.util.Locale
 
 /** Sets the column mapping mode of new tables that have the feature and name no mode.
   *
-  * Delta gives a new table with IcebergCompatV2 the mode `name` before any transaction sees its
+  * Delta gives a new table with any IcebergCompat the mode `name` before any transaction sees its
   * properties, and then nobody can tell that from a wish of the user.
   */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
@@ -40,6 +40,11 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
   private def isDelta(provider: Option[String]): Boolean =
     provider.getOrElse(conf.defaultDataSourceName).equalsIgnoreCase("delta")
 
+  private val compatVersions = Seq(
+    WriterCompat.IcebergCompatV1Enabled,
+    WriterCompat.IcebergCompatV2Enabled,
+    WriterCompat.IcebergCompatV3Enabled)
+
   private def needsMode(properties: Map[String, String]): Boolean = {
     val byKey = properties.map { case (key, value) => key.toLowerCase(Locale.ROOT) -> value }
     def get(key: String): Option[String] = byKey.get(key.toLowerCase(Locale.ROOT))
@@ -48,7 +53,7 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
         .get("spark.databricks.delta.properties.defaults." + key.stripPrefix("delta."))
     val enabled = get(WriterCompat.Enabled).orElse(default(WriterCompat.Enabled))
     enabled.exists(_.trim.equalsIgnoreCase("true")) &&
-    get(WriterCompat.IcebergCompatV2Enabled).exists(_.trim.equalsIgnoreCase("true")) &&
+    compatVersions.exists(get(_).exists(_.trim.equalsIgnoreCase("true"))) &&
     get(WriterCompat.ColumnMappingMode).isEmpty
   }
 }
