@@ -58,7 +58,11 @@ object SchemaNode {
     // The ids of elements, keys and values stand in the metadata of the nearest field above,
     // under that field's physical name and the way down from it.
     final class NestedIds(field: Metadata, prefix: String) {
-      private val ids = Try(field.getMetadata(WriterCompat.NestedIds)).toOption
+      // Most fields have none, and a failed look-up is slow: it records the stack of the commit.
+      private lazy val ids =
+        if (field.contains(WriterCompat.NestedIds))
+          Try(field.getMetadata(WriterCompat.NestedIds)).toOption
+        else None
       def get(way: String): Option[Long] = ids.flatMap(longOf(_, s"$prefix$way"))
     }
 
