@@ -5,9 +5,6 @@ import java.nio.file.{Files, Path}
 /** What is run, and how long. */
 final case class Settings(quick: Boolean, verbose: Boolean, names: Set[String]) {
 
-  /** So often the JVMs are started anew. */
-  def rounds: Int = if (quick) 1 else 2
-
   /** Whether one of these benchmarks is asked for. */
   def wants(any: String*): Boolean = names.isEmpty || any.exists(names)
 }
@@ -59,7 +56,7 @@ object SessionBenchmark {
 
   def run(settings: Settings): Section = {
     val kinds = Seq(Sessions.Guarded, installation, Sessions.Stock)
-    val times = if (settings.quick) 2 else 7
+    val times = if (settings.quick) 2 else 6
     // The first of each only warms the caches of the disk.
     val taken = (0 to times)
       .map { i =>
@@ -68,7 +65,7 @@ object SessionBenchmark {
       }
       .drop(1)
     def samples(kind: String)(part: Seq[Double] => Double): Estimate.Samples =
-      Vector(taken.map(one => part(one(kind))).toVector)
+      taken.map(one => part(one(kind))).toVector
     def difference(what: String)(part: Seq[Double] => Double): Row =
       Row.difference(what, samples(Sessions.Guarded)(part), samples(Sessions.Stock)(part), goal)
     Section(

@@ -19,15 +19,11 @@ object CommitBenchmark {
   private val columnsOfManyFiles = 10
 
   private type Key = (String, Int, Int, Cell)
-  private val samples = mutable.HashMap.empty[Key, Vector[Vector[Double]]]
+  private val samples = mutable.HashMap.empty[Key, Vector[Double]]
 
   /** Takes all samples of the named benchmarks, then makes their tables. */
   def run(settings: Settings): Seq[Section] = {
-    if (settings.wants("append", "insert", "files", "start"))
-      (1 to settings.rounds).foreach { round =>
-        Console.err.println(s"commits, round $round")
-        oneRound(settings)
-      }
+    if (settings.wants("append", "insert", "files", "start")) sampleAll(settings)
     Seq(
       Option.when(settings.wants("append", "insert"))(appends),
       Option.when(settings.wants("append", "insert"))(withoutProperty),
@@ -36,7 +32,7 @@ object CommitBenchmark {
     ).flatten
   }
 
-  private def oneRound(settings: Settings): Unit = ScratchFolder.use { folder =>
+  private def sampleAll(settings: Settings): Unit = ScratchFolder.use { folder =>
     val kinds = Seq(
       Sessions.Guarded -> Sessions.Guarded,
       Sessions.Stock -> Sessions.Stock,
@@ -47,29 +43,29 @@ object CommitBenchmark {
     }.toMap
     try {
       workers.values.foreach(_.answer())
-      val round = new Round(workers, settings)
+      val sampling = new Sampling(workers, settings)
       if (settings.wants("append")) {
-        round.warmUp("commit", Seq(compat, without, twin, delta, control), 40)
-        columns.zip(Seq(30, 40, 12)).foreach { case (size, times) =>
-          round.measure("commit", Seq(compat, without, twin, delta, control), size, 1, times)
+        sampling.warmUp("commit", Seq(compat, without, twin, delta, control), 40)
+        columns.zip(Seq(40, 60, 30)).foreach { case (size, times) =>
+          sampling.measure("commit", Seq(compat, without, twin, delta, control), size, 1, times)
         }
       }
       if (settings.wants("insert")) {
-        round.warmUp("insert", Seq(compat, without, twin, control), 8)
-        columns.zip(Seq(10, 14, 4)).foreach { case (size, times) =>
-          round.measure("insert", Seq(compat, without, twin, control), size, 0, times)
+        sampling.warmUp("insert", Seq(compat, without, twin, control), 8)
+        columns.zip(Seq(15, 20, 6)).foreach { case (size, times) =>
+          sampling.measure("insert", Seq(compat, without, twin, control), size, 0, times)
         }
       }
       if (settings.wants("files"))
-        manyFiles.zip(Seq(15, 8, 2)).foreach { case (count, times) =>
-          round.measure("files", Seq(compat, twin, control), columnsOfManyFiles, count, times)
+        manyFiles.zip(Seq(20, 15, 5)).foreach { case (count, times) =>
+          sampling.measure("files", Seq(compat, twin, control), columnsOfManyFiles, count, times)
         }
       if (settings.wants("start"))
-        round.measure("start", Seq(compat, without, twin, control), 100, 1000, 20)
+        sampling.measure("start", Seq(compat, without, twin, control), 100, 1000, 20)
     } finally workers.values.foreach(_.close())
   }
 
-  private final class Round(workers: Map[String, ChildJvm], settings: Settings) {
+  private final class Sampling(workers: Map[String, ChildJvm], settings: Settings) {
 
     private def times(full: Int): Int = if (settings.quick) math.max(2, full / 10) else full
 
@@ -112,10 +108,10 @@ object CommitBenchmark {
       workers(cell.session).ask(question).head
     }
 
-    private def add(key: Key, round: Vector[Double]): Unit = {
-      samples(key) = samples.getOrElse(key, Vector.empty) :+ round
+    private def add(key: Key, taken: Vector[Double]): Unit = {
+      samples(key) = taken
       if (settings.verbose)
-        Console.err.println(s"$key: ${round.map(v => f"$v%.1f").mkString(" ")}")
+        Console.err.println(s"$key: ${taken.map(v => f"$v%.2f").mkString(" ")}")
     }
   }
 

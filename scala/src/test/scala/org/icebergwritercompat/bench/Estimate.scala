@@ -12,12 +12,10 @@ final case class Estimate(value: Double, low: Double, high: Double) {
 /**
  * Estimates from samples that were taken in turns: the n-th of one belongs to the n-th of the
  * other, so a resample draws both, and what slows the machine for a while slows both.
- *
- * Each sample is a list of rounds, one for each set of JVMs; draws stay within a round.
  */
 object Estimate {
 
-  type Samples = Vector[Vector[Double]]
+  type Samples = Vector[Double]
 
   private val resamples = 2000
 
@@ -59,12 +57,12 @@ object Estimate {
     val random = new Random(42)
     val drawn = Vector
       .fill(resamples) {
-        val picks = samples.head.map(round => Vector.fill(round.size)(random.nextInt(round.size)))
-        statistic(samples.map(_.zip(picks).flatMap { case (round, pick) => pick.map(round) }))
+        val picks = Vector.fill(samples.head.size)(random.nextInt(samples.head.size))
+        statistic(samples.map(sample => picks.map(sample)))
       }
       .sorted
     Estimate(
-      statistic(samples.map(_.flatten)),
+      statistic(samples),
       drawn((resamples * 0.025).toInt),
       drawn((resamples * 0.975).toInt)
     )

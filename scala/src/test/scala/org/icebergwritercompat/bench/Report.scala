@@ -50,8 +50,8 @@ object Row {
   def ratio(what: String, measured: Samples, baseline: Samples, goal: Option[Goal] = None): Row =
     Row(
       what,
-      Some(median(baseline.flatten)),
-      Some(median(measured.flatten)),
+      Some(median(baseline)),
+      Some(median(measured)),
       Estimate.ratio(measured, baseline),
       "",
       goal
@@ -60,15 +60,15 @@ object Row {
   def difference(what: String, measured: Samples, baseline: Samples, goal: Option[Goal]): Row =
     Row(
       what,
-      Some(median(baseline.flatten)),
-      Some(median(measured.flatten)),
+      Some(median(baseline)),
+      Some(median(measured)),
       Estimate.difference(measured, baseline),
       " ms",
       goal
     )
 
   def time(what: String, measured: Samples, goal: Option[Goal] = None): Row =
-    Row(what, None, Some(median(measured.flatten)), Estimate.of(measured), " ms", goal)
+    Row(what, None, Some(median(measured)), Estimate.of(measured), " ms", goal)
 
   def exponent(what: String, estimate: Estimate, goal: Goal): Row =
     Row(what, None, None, estimate, "", Some(goal))
@@ -119,9 +119,9 @@ object Report {
          |
          |A *guarded* session has the extension, a *stock* session is the same without it. The guard is installed in a
          |whole JVM, so each session has a JVM of its own; they take turns sample by sample, in alternating order
-         |(A, B, B, A), and JVMs are started anew ${settings.rounds} time(s). A result is the ratio (or difference) of medians, its interval is
-         |a bootstrap 95 % confidence interval over pairs of samples. The *control* compares two stock sessions: what it
-         |differs from 1 by is noise, and intervals do not cover what one JVM is luckier in than another.
+         |(A, B, B, A). A result is the ratio (or difference) of medians, its interval is a bootstrap 95 % confidence
+         |interval over pairs of samples. The *control* compares two stock sessions: what it differs from 1 by is noise.
+         |Intervals do not cover by how much one JVM is compiled more luckily than another, but the control shows it.
          |
          |The *twin* of a table with the feature is IcebergCompatV2 in id mode with the very same names in its log,
          |so it shows the cost of the guard alone; *Delta's own* table has random names of 40 letters, which makes its

@@ -115,7 +115,7 @@ object RulesBenchmark {
     val all = checks ++ changes
     val iterations = if (settings.quick) 5 else 60
     (0 until iterations).foreach(_ => all.foreach(time(_)))
-    val samples = Vector.fill(iterations)(all.map(time(_))).transpose.map(Vector(_))
+    val samples = Vector.fill(iterations)(all.map(time(_))).transpose
 
     val (table, change) = samples.splitAt(checks.size)
     def rows(name: String, of: Vector[Estimate.Samples]): Seq[Row] = {
