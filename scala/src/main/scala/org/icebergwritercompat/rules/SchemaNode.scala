@@ -58,7 +58,7 @@ object SchemaNode {
     // The ids of elements, keys and values stand in the metadata of the nearest field above,
     // under that field's physical name and the way down from it.
     final class NestedIds(field: Metadata, prefix: String) {
-      private val ids = read(field, WriterCompat.NestedIds)(_.getMetadata(_))
+      private lazy val ids = read(field, WriterCompat.NestedIds)(_.getMetadata(_))
       def get(way: String): Option[Long] = ids.flatMap(longOf(_, s"$prefix$way"))
     }
 

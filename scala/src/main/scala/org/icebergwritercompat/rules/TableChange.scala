@@ -24,14 +24,14 @@ final case class TableChange(before: TableState, after: TableState, kind: Change
   /** The node that had this id before. */
   def old(id: Long): Option[SchemaNode] = before.nodesById.get(id)
 
+  // Nearly every rule asks for these, so the ids are looked up once.
+  private lazy val (keptNodes, addedNodes) = after.nodes.partitionMap { node =>
+    node.id.flatMap(old).map(_ -> node).toLeft(node)
+  }
+
   /** The nodes that were there before, each with what it was. */
-  def kept: Iterator[(SchemaNode, SchemaNode)] =
-    for {
-      node <- after.nodes.iterator
-      id <- node.id.iterator
-      was <- old(id).iterator
-    } yield (was, node)
+  def kept: Iterator[(SchemaNode, SchemaNode)] = keptNodes.iterator
 
   /** The nodes with an id that no node had before. */
-  def added: Iterator[SchemaNode] = after.nodes.iterator.filter(_.id.exists(old(_).isEmpty))
+  def added: Iterator[SchemaNode] = addedNodes.iterator.filter(_.id.isDefined)
 }

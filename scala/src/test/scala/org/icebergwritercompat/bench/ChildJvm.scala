@@ -1,0 +1,60 @@
+package org.icebergwritercompat.bench
+
+import org.apache.spark.launcher.JavaModuleOptions
+
+import java.io.{BufferedReader, File, InputStreamReader, PrintWriter}
+import scala.jdk.CollectionConverters._
+
+/**
+ * A JVM of its own, asked by one line and answering by one: the guard is installed in a whole JVM,
+ * so guarded and stock sessions cannot share one.
+ */
+final class ChildJvm(main: String, arguments: String*) extends AutoCloseable {
+
+  private val process = {
+    val command = Seq(s"${System.getProperty("java.home")}/bin/java", "-cp") ++
+      Seq(System.getProperty("java.class.path")) ++
+      JavaModuleOptions.defaultModuleOptions.trim.split("\\s+") ++
+      ChildJvm.Options ++ Seq(main) ++ arguments
+    val builder = new ProcessBuilder(command.asJava)
+    builder.environment.put("SPARK_LOCAL_IP", "127.0.0.1")
+    builder.redirectError(ProcessBuilder.Redirect.appendTo(ChildJvm.log)).start()
+  }
+
+  private val answers = new BufferedReader(new InputStreamReader(process.getInputStream))
+  private val questions = new PrintWriter(process.getOutputStream, true)
+
+  /** The next answer, as its words. */
+  def answer(): Seq[String] = {
+    val line = Iterator
+      .continually(answers.readLine())
+      .find(line => line == null || line.startsWith(ChildJvm.Answer))
+      .flatMap(Option(_))
+      .getOrElse(sys.error(s"$main ${arguments.mkString(" ")} has ended: see ${ChildJvm.log}"))
+    line.stripPrefix(ChildJvm.Answer).split(' ').toSeq
+  }
+
+  /** The numbers the JVM answers to a question. */
+  def ask(question: String): Seq[Double] = {
+    questions.println(question)
+    answer().map(_.toDouble)
+  }
+
+  override def close(): Unit = {
+    questions.close()
+    answers.close()
+    process.waitFor()
+    ()
+  }
+}
+
+object ChildJvm {
+
+  /** What the lines begin with that are answers; a log may write to standard output too. */
+  val Answer = "@@ "
+
+  val Options: Seq[String] = Seq("-Xms2g", "-Xmx2g", "-Xss4m")
+
+  /** Where the children's logs go. */
+  val log: File = File.createTempFile("iceberg-writer-compat-bench", ".log")
+}
