@@ -47,9 +47,11 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         DeltaSQLConf.V2_ENABLE_MODE.key,
         s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO")
 
+  // Delta refuses by itself to drop what the feature needs.
   private def leavesProtection(feature: String): Boolean =
     spark.conf.get(DeltaSQLConf.FAST_DROP_FEATURE_ENABLED) &&
       TableFeature.featureNameToFeature(feature).exists {
+        case needed if WriterCompatTableFeature.requiredFeatures(needed) => false
         case removable: RemovableFeature => removable.requiresHistoryProtection
         case _ => false
       }
