@@ -84,7 +84,7 @@ lazy val testJvmOptions = Def.task {
         .invoke(null)
         .asInstanceOf[String]
     finally loader.close()
-  options.trim.split("\\s+").toSeq ++ Seq("-Xmx2g", "-Xss4m", "-Dspark.testing=false")
+  options.trim.split("\\s+").toSeq ++ Seq("-Xmx2g", "-Xss4m")
 }
 
 /** Puts the thin jar and Delta's own jars where the Python package looks for them. */

@@ -221,7 +221,7 @@ def _protocol_problems(log: Log) -> Iterator[str]:
 
 def _property_problems(log: Log) -> Iterator[str]:
     for key, required in REQUIRED_PROPERTIES.items():
-        if log.properties.get(key, "").lower() != required:
+        if log.properties.get(key) != required:
             yield f"{key} is {log.properties.get(key)}, not {required}"
     for key in FORBIDDEN_IF_TRUE:
         if log.properties.get(key, "false").lower() != "false":

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.delta.DeltaUnsupportedOperationException
 import org.apache.logging.log4j.LogManager
 import org.apache.logging.log4j.core.{LogEvent, Logger}
 import org.apache.logging.log4j.core.appender.AbstractAppender
@@ -63,7 +64,24 @@ class ContradictionSuite extends TableSuite {
       assert(!java.nio.file.Files.exists(table.folder))
     }
 
-  for ((property, condition, rule) <- contradictions)
+  // Delta itself judges the columns by IcebergCompatV1 before any transaction begins.
+  private val judgedByDelta = "delta.enableIcebergCompatV1"
+
+  test(s"$judgedByDelta = true is refused by Delta when a compliant table is replaced") {
+    val table = compliant()
+    val version = table.log.version
+    val error = intercept[DeltaUnsupportedOperationException] {
+      sql(
+        s"CREATE OR REPLACE TABLE ${table.name} ($columns) USING delta " +
+          s"TBLPROPERTIES ($on, '$judgedByDelta' = 'true')"
+      )
+    }
+    assert(error.getMessage.contains("IcebergCompatV1"))
+    assert(table.log.version == version)
+    assertCompliant(table)
+  }
+
+  for ((property, condition, rule) <- contradictions if property._1 != judgedByDelta)
     test(s"${property._1} = ${property._2} is refused when a compliant table is replaced") {
       val table = compliant()
       refusedFor(condition, rule, table) {

@@ -125,14 +125,15 @@ class EnablingSuite extends TableSuite {
     assertCompliant(table)
   }
 
-  Seq("delta.enableIcebergCompatV2", "delta.columnMapping.mode").foreach { key =>
-    test(s"$key cannot be unset while the feature is on") {
-      val table = compliant()
-      val version = table.log.version
-      intercept[Exception](sql(s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')"))
-      assert(table.log.version == version)
-      assertCompliant(table)
-    }
+  Seq("delta.enableIcebergCompatV2" -> "B2", "delta.columnMapping.mode" -> "B3").foreach {
+    case (key, rule) =>
+      test(s"$key cannot be unset while the feature is on") {
+        val table = compliant()
+        refusedFor("WRONG_REQUIRED_TABLE_PROPERTY", rule, table) {
+          sql(s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')")
+        }
+        assertCompliant(table)
+      }
   }
 
   test("other features the table cannot have are refused when altered in") {

@@ -154,7 +154,11 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
   test(JoinPoints.NewTable.id) {
     val creatingSetter =
       "org$apache$spark$sql$delta$OptimisticTransactionImpl$$isCreatingNewTable_$eq"
-    Seq("updateMetadataForNewTable", "updateMetadataForNewTableInReplace").foreach { name =>
+    Seq(
+      "updateMetadataForNewTable",
+      "updateMetadataForNewTableInReplace",
+      "updateMetadataForTableOverwrite"
+    ).foreach { name =>
       assertOverridden(classOf[OptimisticTransactionImpl], name, classOf[Metadata])(classOf[Unit])
     }
     assert(
@@ -208,6 +212,18 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       "createLogDirectoriesIfNotExists",
       "commit"
     )
+  }
+
+  test(JoinPoints.Conflicts.id) {
+    assertOverridden(
+      classOf[OptimisticTransactionImpl],
+      "checkForConflicts",
+      classOf[Long],
+      classOf[CurrentTransactionInfo],
+      classOf[Int],
+      classOf[IsolationLevel]
+    )(classOf[(_, _)])
+    assert(callersInside("checkForConflicts") == Set("doCommitRetryIteratively"))
   }
 
   test(JoinPoints.SealedFeatures.id) {

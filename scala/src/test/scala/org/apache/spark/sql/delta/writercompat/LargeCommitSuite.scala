@@ -1,6 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.delta.DeltaColumnMappingUnsupportedException
 import org.icebergwritercompat.testing.{FolderListing, TestTable}
 
 import java.nio.file.Files
@@ -75,40 +76,42 @@ class LargeCommitSuite extends TableSuite {
     assert(count(table) == 4)
   }
 
-  private val plainModes: Seq[(String, Seq[(String, String)])] = Seq(
-    "none" -> Nil,
-    "name" -> Seq("delta.columnMapping.mode" -> "name"),
-    "id" -> Seq("delta.columnMapping.mode" -> "id")
-  )
-
+  private val byName = Seq("delta.columnMapping.mode" -> "name")
+  private val byId = Seq("delta.columnMapping.mode" -> "id")
   private val all =
     s"$on, 'delta.enableIcebergCompatV2' = 'true', 'delta.columnMapping.mode' = 'id'"
+  private val violation = "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION"
+  private val modeChange = "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"
 
-  for ((mode, properties) <- plainModes; (what, overrides) <- Seq("one" -> on, "all" -> all))
-    test(s"SHALLOW CLONE of a table of mode $mode with $what of the properties is refused") {
-      val source = plain(properties)
-      val table = managed()
-      val before = FolderListing.of(source.folder)
-      val error = intercept[Exception] {
+  // The source's mode and properties, the properties to override, and the condition: a change of
+  // the mapping mode is refused by Delta, before the guard sees it.
+  private val overridden: Seq[(String, Seq[(String, String)], String, String)] = Seq(
+    ("none", Nil, on, s"$violation.WRONG_REQUIRED_TABLE_PROPERTY"),
+    ("name", byName, on, s"$violation.WRONG_REQUIRED_TABLE_PROPERTY"),
+    ("id", byId, on, s"$violation.WRONG_REQUIRED_TABLE_PROPERTY"),
+    ("none", Nil, all, modeChange),
+    ("name", byName, all, modeChange),
+    ("id", byId, all, s"$violation.FIELD_ID_DOES_NOT_MATCH_PHYSICAL_NAME")
+  )
+
+  for ((mode, properties, overrides, condition) <- overridden)
+    test(s"SHALLOW CLONE of a table of mode $mode with $overrides is refused") {
+      val (source, table) = (plain(properties), managed())
+      assert(conditionOf(source, table) {
         sql(s"CREATE TABLE ${table.name} SHALLOW CLONE ${source.name} TBLPROPERTIES ($overrides)")
-      }
-      assertRefused(error, table)
-      assert(FolderListing.of(source.folder) == before)
+      } == condition)
+      assert(table.log.versions == Nil)
+      assert(!spark.catalog.tableExists(table.name))
     }
 
-  /** Refused by the guard, or by Delta where it sees the contradiction first. */
-  private def assertRefused(error: Throwable, table: TestTable): Unit = {
-    assert(
-      error match {
-        case _: IcebergWriterCompatException              => true
-        case e: org.apache.spark.sql.delta.DeltaThrowable => e.getCondition.startsWith("DELTA_")
-        case _                                            => false
-      },
-      error
-    )
-    assert(table.log.versions == Nil)
-    assert(!spark.catalog.tableExists(table.name))
-    ()
+  /** The condition of a refusal, by Delta or by the guard, that leaves both tables as they are. */
+  private def conditionOf(source: TestTable, table: TestTable)(body: => Unit): String = {
+    val files = FolderListing.of(source.folder)
+    val commits = (source.log.versions, table.log.versions)
+    val error = intercept[Throwable with SparkThrowable](body)
+    assert(FolderListing.of(source.folder) == files)
+    assert((source.log.versions, table.log.versions) == commits)
+    error.getCondition
   }
 
   test("SHALLOW CLONE of a plain table under a session default is a plain table") {
@@ -119,15 +122,19 @@ class LargeCommitSuite extends TableSuite {
     assert(count(table) == 2)
   }
 
-  test("a compliant table cannot be replaced by a SHALLOW CLONE of a plain one") {
-    val (source, table) = (plain(), compliant())
-    sql(s"DELETE FROM ${table.name}")
-    val version = table.log.version
-    intercept[Exception] {
-      sql(s"CREATE OR REPLACE TABLE ${table.name} SHALLOW CLONE ${source.name}")
+  Seq(
+    ("none", Nil, modeChange),
+    ("name", byName, modeChange),
+    ("id", byId, s"$violation.DISABLING_REQUIRED_TABLE_FEATURE")
+  ).foreach { case (mode, properties, condition) =>
+    test(s"a compliant table cannot be replaced by a SHALLOW CLONE of one of mode $mode") {
+      val (source, table) = (plain(properties), compliant())
+      sql(s"DELETE FROM ${table.name}")
+      assert(conditionOf(source, table) {
+        sql(s"CREATE OR REPLACE TABLE ${table.name} SHALLOW CLONE ${source.name}")
+      } == condition)
+      assertCompliant(table)
     }
-    assert(table.log.version == version)
-    assertCompliant(table)
   }
 
   private def parquet(): TestTable = {
@@ -139,9 +146,11 @@ class LargeCommitSuite extends TableSuite {
   test("CONVERT TO DELTA under a session default is refused: the files have no ids") {
     val table = parquet()
     val before = FolderListing.of(table.folder)
-    intercept[UnsupportedOperationException] {
+    // Delta refuses the mapping mode that the default brings with it, before the guard is asked.
+    val error = intercept[DeltaColumnMappingUnsupportedException] {
       byDefault(sql(s"CONVERT TO DELTA parquet.`${table.folder}`"))
     }
+    assert(error.getCondition == "DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING")
     assert(FolderListing.of(table.folder) == before)
     assert(spark.read.parquet(table.folder.toString).count() == 2)
   }
