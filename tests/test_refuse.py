@@ -28,6 +28,8 @@ CONTRADICTIONS = [
     ("delta.enableIcebergCompatV2", "false", WRONG_PROPERTY),
     ("delta.enableIcebergCompatV1", "true", WRONG_PROPERTY),
     ("delta.enableDeletionVectors", "true", WRONG_PROPERTY),
+    ("delta.enableIcebergCompatV3", "true", WRONG_PROPERTY),
+    ("delta.enableChangeDataFeed", "true", WRONG_PROPERTY),
     ("delta.enableRowTracking", "true", WRONG_PROPERTY),
     ("delta.feature.deletionVectors", "supported", "INCOMPATIBLE_TABLE_FEATURE"),
     ("delta.feature.allowColumnDefaults", "supported", "INCOMPATIBLE_TABLE_FEATURE"),
