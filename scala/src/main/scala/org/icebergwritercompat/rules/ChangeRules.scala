@@ -312,7 +312,7 @@ object ChangeRules {
               case ChangeKind.Replacing => Fix.keepPartitioning(change.before, change.after)
               case _ => Fix.repartition(change.before, change.after)
             },
-            "columns" -> (if (is.isEmpty) "(none)" else is.mkString(", ")),
+            "columns" -> (if (is.isEmpty) "no column" else is.mkString(", ")),
             "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
               "does not let that change")))
     }
@@ -320,6 +320,6 @@ object ChangeRules {
     // The files that stay hold the values of the columns they were partitioned by.
     private def otherColumns(change: TableChange): Boolean =
       change.kind == ChangeKind.Ordinary &&
-        change.before.partitionNodes.map(_.id) != change.after.partitionNodes.map(_.id)
+        change.after.partitionNodes.flatMap(_.id).exists(change.old(_).isEmpty)
   }
 }

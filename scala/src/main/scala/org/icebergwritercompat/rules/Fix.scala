@@ -89,8 +89,11 @@ object Fix {
       .find(n => n.isField && !(outsideKeys && n.belowMapKey))
       .getOrElse(node)
 
-  private def isNew(table: TableState, node: SchemaNode): Boolean =
-    table.previous.exists(before => !node.id.exists(before.nodesById.contains))
+  /** Whether the version before does not have the node; one without an id is known by its path. */
+  private[rules] def isNew(table: TableState, node: SchemaNode): Boolean =
+    table.previous.exists { before =>
+      !node.id.fold(before.nodesByPath.contains(node.path))(before.nodesById.contains)
+    }
 
   /** Gives the node another name. */
   def rename(table: TableState, node: SchemaNode, name: String): String = {
@@ -188,6 +191,10 @@ object Fix {
   /** Takes the whole feature out of the table. */
   def leave(table: TableState): String =
     s"ALTER TABLE ${table.name} DROP FEATURE ${WriterCompat.Feature}"
+
+  /** What a statement costs that nobody should paste without knowing. */
+  def price(table: TableState, fix: String): String =
+    if (fix == leave(table)) s"; a table that needs it has to leave ${WriterCompat.Feature}" else ""
 
   /** Lets the helper lay the table out, which plain SQL cannot do. */
   def enable(table: TableState): String = table.moment match {

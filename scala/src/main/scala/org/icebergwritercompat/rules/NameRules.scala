@@ -57,18 +57,25 @@ object NameRules {
             this,
             table,
             node,
-            node.path.last.replace('.', '_') + "_2",
+            distinct(table, node),
             s"Iceberg's index of names cannot tell it from $others")
         }
+
+    private def distinct(table: TableState, node: SchemaNode): String = {
+      val name = node.path.last
+      val plain = name.replace('.', '_')
+      val candidates =
+        Iterator(plain).filterNot(_ == name) ++ Iterator.from(2).map(i => s"${plain}_$i")
+      candidates
+        .find(c => !table.fullNames(lower((node.path.init :+ c).mkString("."))))
+        .getOrElse(plain)
+    }
 
     // The one that is new, or else the one whose dot is part of a name, or else the last.
     private def toRename(table: TableState, nodes: Seq[SchemaNode]): SchemaNode = {
       val fields = nodes.filter(_.isField)
-      def isNew(node: SchemaNode) =
-        table.previous.exists(before => !node.id.exists(before.nodesById.contains))
       fields
-        .filter(isNew)
-        .lastOption
+        .findLast(Fix.isNew(table, _))
         .orElse(fields.findLast(_.path.last.contains('.')))
         .orElse(fields.lastOption)
         .getOrElse(nodes.last)

@@ -153,12 +153,14 @@ object PropertyRules {
         .filter(_.toLowerCase(java.util.Locale.ROOT).startsWith(WriterCompat.ConstraintPrefix))
         .map { key =>
           val constraint = key.substring(WriterCompat.ConstraintPrefix.length)
+          val fix = Fix.dropConstraint(table, constraint)
           violation(
             Condition.IncompatibleTableFeature,
             Location.Property(key, table.property(key)),
-            Fix.dropConstraint(table, constraint),
+            fix,
             "feature" -> "checkConstraints",
-            "reason" -> s"the constraint $constraint uses it and Iceberg writers do not check it")
+            "reason" -> (s"the constraint $constraint uses it, and Iceberg writers would not check " +
+              s"the constraint${Fix.price(table, fix)}"))
         }
   }
 

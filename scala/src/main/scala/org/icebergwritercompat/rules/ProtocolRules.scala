@@ -221,11 +221,12 @@ object ProtocolRules {
     val otherProfile = Profile
       .accepting(feature, table.profile)
       .fold("")(p => s"; the profile ${p.name} accepts it: SET ${Profile.Conf}=${p.name}")
+    val fix = Fix.dropFeature(table, feature)
     Violation(
       rule,
       Condition.IncompatibleTableFeature,
       Location.Feature(feature),
-      Fix.dropFeature(table, feature),
-      Map("feature" -> feature, "reason" -> (reason + otherProfile)))
+      fix,
+      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(table, fix))))
   }
 }

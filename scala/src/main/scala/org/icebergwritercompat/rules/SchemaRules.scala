@@ -73,12 +73,14 @@ object SchemaRules {
       for {
         node <- table.nodes if node.isField
         key <- keys.find(node.metadata.contains)
+        statement = fix(table, node)
       } yield violation(
         Condition.IncompatibleTableFeature,
         node.location,
-        fix(table, node),
+        statement,
         "feature" -> feature,
-        "reason" -> s"column ${node.sqlPath} uses it by $key and $reason")
+        "reason" -> (s"column ${node.sqlPath} uses it by its metadata $key, and $reason" +
+          Fix.price(table, statement)))
   }
 
   private val disallowed = Clause(Rfc, "Disallowed Features")
@@ -180,7 +182,7 @@ object SchemaRules {
         "C9",
         "invariants",
         Seq("delta.invariants"),
-        "Iceberg writers do not check invariants",
+        "Iceberg writers would not check the invariant",
         Fix.withoutExpression,
         disallowed)
 
@@ -189,7 +191,7 @@ object SchemaRules {
         "C10",
         "identityColumns",
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
-        "Iceberg writers do not count identities on",
+        "Iceberg writers would not give out the next numbers",
         Fix.withoutExpression,
         disallowed)
 
@@ -198,7 +200,7 @@ object SchemaRules {
         "C11",
         "generatedColumns",
         Seq("delta.generationExpression"),
-        "Iceberg writers do not compute it",
+        "Iceberg writers would not compute the column",
         Fix.withoutExpression,
         disallowed)
 
@@ -227,12 +229,14 @@ object SchemaRules {
         change <- TypePromotion.recorded(node.metadata)
         inKey = change.changesMapKey || node.belowMapKey && change.copy(way = keyOnly).changesMapKey
         if inKey || !change.isReadable
+        isNew = table.previous.isDefined && !before(table, node).contains(change)
       } yield violation(
         Condition.IncompatibleSchemaChange,
         node.location,
-        Fix.copyInto(table),
+        if (isNew) Fix.addBeside(table, node) else Fix.copyInto(table),
         "column" -> SchemaNode.sqlPath(node.path ++ change.way),
         "change" -> (change.types match {
+          case Some((from, to)) if isNew => s"changes from ${from.sql} to ${to.sql}"
           case Some((from, to)) =>
             s"was changed from ${from.sql} to ${to.sql} while the table held rows"
           case None => "has a record of type changes that cannot be read"
@@ -243,6 +247,14 @@ object SchemaRules {
           else "Iceberg cannot read the older files with the newer type"))
 
     private val keyOnly = Seq(Role.Key.name)
+
+    private def before(table: TableState, node: SchemaNode): Seq[TypePromotion.Recorded] =
+      for {
+        previous <- table.previous.toSeq
+        id <- node.id.toSeq
+        was <- previous.nodesById.get(id).toSeq
+        change <- TypePromotion.recorded(was.metadata)
+      } yield change
   }
 
   object PartitionColumnsAreTopLevel

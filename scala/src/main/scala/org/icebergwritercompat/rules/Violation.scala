@@ -82,5 +82,5 @@ final case class Violation(
     parameters: Map[String, String]) {
 
   /** The violation in one line: the rule, the place, and what should hold there. */
-  def summary: String = s"${rule.id}, $location: ${rule.statement}"
+  def summary: String = s"${rule.id}, $location. What must hold: ${rule.statement}"
 }

@@ -11,7 +11,8 @@ class ActionRulesSuite extends StepSuite {
     Map.empty,
     Some(FileStatistics(Some(3), Set.empty)),
     hasDeletionVector = false,
-    repeated = false)
+    repeated = false
+  )
 
   private val copy = "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
     "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
@@ -22,7 +23,8 @@ class ActionRulesSuite extends StepSuite {
     expect("INCOMPATIBLE_FILE_ACTION", Location.File("part-0.parquet"), fix)(
       "file" -> "part-0.parquet",
       "found" -> found,
-      "required" -> rule.statement)
+      "required" -> rule.statement
+    )
 
   private def set(key: String, value: String) =
     s"ALTER TABLE db.t SET TBLPROPERTIES ('$key' = '$value')"
@@ -31,7 +33,8 @@ class ActionRulesSuite extends StepSuite {
     file,
     Removed("part-0.parquet", dataChange = true),
     Removed("part-0.parquet", dataChange = false),
-    Clustered(Nil))
+    Clustered(Nil)
+  )
   for (shape <- shapes; action <- harmless; rule <- WriterCompatRules.actionRules)
     passes(rule, s"$action with ${shape.name}")(CompliantTable.of(shape.schema))(action)
 
@@ -41,51 +44,61 @@ class ActionRulesSuite extends StepSuite {
     // D1
     Seq(None, Some(FileStatistics(None, Set.empty))).foreach { statistics =>
       refuses(FilesHaveRowCount, s"a file with the statistics $statistics, with ${shape.name}")(
-        table)(file.copy(statistics = statistics)) {
+        table
+      )(file.copy(statistics = statistics)) {
         bad(
           FilesHaveRowCount,
           "it has no numRecords",
-          "SET spark.databricks.delta.stats.collect=true")
+          "SET spark.databricks.delta.stats.collect=true"
+        )
       }
     }
 
     // D2
     refuses(PartitionValuesByPhysicalName, s"a value too many, with ${shape.name}")(table)(
-      file.copy(partitionValues = Map("col-1" -> "1"))) {
+      file.copy(partitionValues = Map("col-1" -> "1"))
+    ) {
       bad(
         PartitionValuesByPhysicalName,
         "its partition values are those of col-1, not of no column",
-        copy)
+        copy
+      )
     }
 
     // D5
     refuses(NoDeletionVectors, s"a deletion vector, with ${shape.name}")(table)(
-      file.copy(hasDeletionVector = true)) {
+      file.copy(hasDeletionVector = true)
+    ) {
       bad(NoDeletionVectors, "it has a deletion vector", "REORG TABLE db.t APPLY (PURGE)")
     }
 
     // D6
     refuses(PathsOnce, s"a path given twice, with ${shape.name}")(table)(
-      file.copy(repeated = true))(bad(PathsOnce, "the commit adds it twice", copy))
+      file.copy(repeated = true)
+    )(bad(PathsOnce, "the commit adds it twice", copy))
 
     // B7+
     refuses(NoChangeData, s"a change data file, with ${shape.name}")(table)(
-      ChangeData("part-0.parquet")) {
+      ChangeData("part-0.parquet")
+    ) {
       bad(NoChangeData, "it holds change data", set("delta.enableChangeDataFeed", "false"))
     }
 
     // B11
     val appended = table.copy(properties = table.properties + ("delta.appendOnly" -> "TRUE"))
     refuses(AppendOnlyKeepsRows, s"rows that leave, with ${shape.name}")(appended)(
-      Removed("part-0.parquet", dataChange = true)) {
+      Removed("part-0.parquet", dataChange = true)
+    ) {
       bad(AppendOnlyKeepsRows, "it leaves with its rows", set("delta.appendOnly", "false"))
     }
     passes(AppendOnlyKeepsRows, s"files that are rewritten, with ${shape.name}")(appended)(
-      Removed("part-0.parquet", dataChange = false))
+      Removed("part-0.parquet", dataChange = false)
+    )
     passes(AppendOnlyKeepsRows, s"files that are added, with ${shape.name}")(appended)(file)
   }
   passes(FilesHaveRowCount, "a file without rows")(CompliantTable.of("a INT"))(
-    file.copy(statistics = Some(FileStatistics(Some(0), Set.empty))))
+    file.copy(statistics = Some(FileStatistics(Some(0), Set.empty)))
+  )
   Seq("false", "yes", "").foreach { value =>
     passes(AppendOnlyKeepsRows, s"rows that leave where delta.appendOnly is '$value'") {
       val table = CompliantTable.of("a INT")
@@ -97,7 +110,8 @@ class ActionRulesSuite extends StepSuite {
   private val partitioned =
     CompliantTable.of("v INT, p INT, q STRING").copy(partitionColumns = Seq("q", "p"))
   passes(PartitionValuesByPhysicalName, "values of all partition columns, a null too")(partitioned)(
-    file.copy(partitionValues = Map("col-2" -> "1", "col-3" -> null)))
+    file.copy(partitionValues = Map("col-2" -> "1", "col-3" -> null))
+  )
   passes(PartitionValuesByPhysicalName, "a partition column in other letters") {
     partitioned.copy(partitionColumns = Seq("Q", "P"))
   }(file.copy(partitionValues = Map("col-2" -> "1", "col-3" -> "")))
@@ -106,21 +120,26 @@ class ActionRulesSuite extends StepSuite {
     Map("col-2" -> "1") -> "col-2",
     Map("col-1" -> "1", "col-2" -> "1", "col-3" -> "x") -> "col-1, col-2, col-3",
     Map("COL-2" -> "1", "COL-3" -> "x") -> "COL-2, COL-3",
-    Map.empty[String, String] -> "no column").foreach { case (values, found) =>
+    Map.empty[String, String] -> "no column"
+  ).foreach { case (values, found) =>
     refuses(PartitionValuesByPhysicalName, s"values of $found")(partitioned)(
-      file.copy(partitionValues = values)) {
+      file.copy(partitionValues = values)
+    ) {
       bad(
         PartitionValuesByPhysicalName,
         s"its partition values are those of $found, not of col-2, col-3",
-        partitionedCopy("q, p"))
+        partitionedCopy("q, p")
+      )
     }
   }
   refuses(PartitionValuesByPhysicalName, "a file without partition values")(partitioned)(
-    file.copy(partitionValues = null)) {
+    file.copy(partitionValues = null)
+  ) {
     bad(
       PartitionValuesByPhysicalName,
       "its partition values are those of no column, not of col-2, col-3",
-      partitionedCopy("q, p"))
+      partitionedCopy("q, p")
+    )
   }
 
   // D3, from the JSON in the log
@@ -134,8 +153,9 @@ class ActionRulesSuite extends StepSuite {
     "names at every depth" ->
       ("""{"numRecords":1,"minValues":{"col-1":1,"col-2":{"col-3":1,"col-4":{"col-5":1}}},""" +
         """"nullCount":{"col-1":0,"col-2":{"col-3":0},"col-6":0},"tightBounds":true}"""),
-    "keys of statistics nobody knows" -> """{"numRecords":1,"madeUp":{"a":1}}""").foreach {
-    case (what, json) => passes(StatisticsByPhysicalName, what)(wide)(stats(wide)(json))
+    "keys of statistics nobody knows" -> """{"numRecords":1,"madeUp":{"a":1}}"""
+  ).foreach { case (what, json) =>
+    passes(StatisticsByPhysicalName, what)(wide)(stats(wide)(json))
   }
   Seq(
     "a logical name" -> """{"numRecords":1,"minValues":{"a":1}}""" -> "a",
@@ -145,30 +165,35 @@ class ActionRulesSuite extends StepSuite {
     "a name that is no id" -> """{"nullCount":{"col-07":1}}""" -> "col-07",
     "a very long number" -> """{"nullCount":{"col-99999999999999999999":1}}""" ->
       "col-99999999999999999999",
-    "the first of several by name" -> """{"minValues":{"b":1},"maxValues":{"a":1}}""" -> "a")
+    "the first of several by name" -> """{"minValues":{"b":1},"maxValues":{"a":1}}""" -> "a"
+  )
     .foreach { case ((what, json), name) =>
       refuses(StatisticsByPhysicalName, what)(dropped)(stats(dropped)(json)) {
         bad(StatisticsByPhysicalName, s"its statistics name $name, which is no physical name", copy)
       }
     }
   passes(StatisticsByPhysicalName, "a column that was dropped")(dropped)(
-    stats(dropped)("""{"minValues":{"col-8":1},"nullCount":{"col-2":{"col-20":{"col-9":0}}}}"""))
+    stats(dropped)("""{"minValues":{"col-8":1},"nullCount":{"col-2":{"col-20":{"col-9":0}}}}""")
+  )
   refuses(StatisticsByPhysicalName, "a wrong name beside a dropped column")(dropped)(
-    stats(dropped)("""{"minValues":{"col-8":1,"a":1}}""")) {
+    stats(dropped)("""{"minValues":{"col-8":1,"a":1}}""")
+  ) {
     bad(StatisticsByPhysicalName, "its statistics name a, which is no physical name", copy)
   }
 
   // D4
   private val timed =
     CompliantTable.of("v INT, p TIMESTAMP, q TIMESTAMP_NTZ").copy(partitionColumns = Seq("p", "q"))
-  private def at(p: String) = file.copy(partitionValues = Map("col-2" -> p, "col-3" -> "2026-01-01"))
+  private def at(p: String) =
+    file.copy(partitionValues = Map("col-2" -> p, "col-3" -> "2026-01-01"))
   Seq(
     "2026-01-01T00:00:00.000000Z",
     "2026-01-01T00:00:00Z",
     "-0044-03-15T12:00:00.5Z",
     "12026-01-01T00:00:00.123456789Z",
     "",
-    null).foreach { value =>
+    null
+  ).foreach { value =>
     passes(TimestampPartitionsInUtc, s"the timestamp $value")(timed)(at(value))
   }
   Seq(
@@ -177,12 +202,14 @@ class ActionRulesSuite extends StepSuite {
     "2026-01-01T00:00:00+01:00",
     "2026-01-01T00:00:00.Z",
     "2026-01-01",
-    "0").foreach { value =>
+    "0"
+  ).foreach { value =>
     refuses(TimestampPartitionsInUtc, s"the timestamp $value")(timed)(at(value)) {
       bad(
         TimestampPartitionsInUtc,
         s"the partition value of p is $value",
-        "SET spark.databricks.delta.write.utcTimestampPartitionValues=true")
+        "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
+      )
     }
   }
   passes(TimestampPartitionsInUtc, "a file without the value, which is D2's business")(timed)(file)
@@ -196,28 +223,33 @@ class ActionRulesSuite extends StepSuite {
   Seq(Seq("a"), Seq("col-2", "x"), Seq("col-3"), Seq("col-1", "col-3"), Seq("COL-1")).foreach {
     path =>
       refuses(ClusteringByPhysicalName, s"the column ${path.mkString(".")}")(clustered)(
-        Clustered(Seq(Seq("col-1"), path))) {
+        Clustered(Seq(Seq("col-1"), path))
+      ) {
         expect(
           "INCOMPATIBLE_PARTITIONING",
           Location.Column(path, None, None),
-          "ALTER TABLE db.t CLUSTER BY NONE")(
+          "ALTER TABLE db.t CLUSTER BY NONE"
+        )(
           "columns" -> path.mkString("."),
-          "reason" -> s"the clustering column ${path.mkString(".")} is no physical name")
+          "reason" -> s"the clustering column ${path.mkString(".")} is no physical name"
+        )
       }
   }
 
   // C16
   passes(ClusteredOrPartitioned, "a clustered table without partitions")(clustered)(
-    Clustered(Seq(Seq("col-1"))))
+    Clustered(Seq(Seq("col-1")))
+  )
   passes(ClusteredOrPartitioned, "a partitioned table that is no longer clustered")(partitioned)(
-    Clustered(Nil))
+    Clustered(Nil)
+  )
   refuses(ClusteredOrPartitioned, "a partitioned table that is clustered")(partitioned)(
-    Clustered(Seq(Seq("col-1")))) {
+    Clustered(Seq(Seq("col-1")))
+  ) {
     expect(
       "INCOMPATIBLE_PARTITIONING",
       Location.Column(Seq("q", "p"), None, None),
-      "ALTER TABLE db.t CLUSTER BY NONE")(
-      "columns" -> "q, p",
-      "reason" -> "the table is clustered as well")
+      "ALTER TABLE db.t CLUSTER BY NONE"
+    )("columns" -> "q, p", "reason" -> "the table is clustered as well")
   }
 }

@@ -24,19 +24,21 @@ class ChangeRulesSuite extends StepSuite {
       before,
       having(before, maxColumnId -> max.toString)
         .copy(schema = schema, previous = Some(before)),
-      kind)
+      kind
+    )
 
   private def to(before: TableState, schema: StructType, kind: ChangeKind): TableChange =
     to(before, schema, kind, before.maxColumnId)
 
-  private def badChange(location: Location, fix: String)(
-      column: String,
-      change: String,
-      reason: String): Expected =
+  private def badChange(
+      location: Location,
+      fix: String
+  )(column: String, change: String, reason: String): Expected =
     expect("INCOMPATIBLE_SCHEMA_CHANGE", location, fix)(
       "column" -> column,
       "change" -> change,
-      "reason" -> reason)
+      "reason" -> reason
+    )
 
   private def adding(column: String) = s"ALTER TABLE db.t ADD COLUMNS ($column)"
 
@@ -57,7 +59,8 @@ class ChangeRulesSuite extends StepSuite {
       "unset" -> None,
       "set to 'false'" -> Some("false"),
       "set to 'no'" -> Some("no"),
-      "set to ''" -> Some("")).foreach { case (change, value) =>
+      "set to ''" -> Some("")
+    ).foreach { case (change, value) =>
       refuses(SwitchedOffWithTheFeatureOnly, s"the property $change, $kind, with ${shape.name}") {
         val after = table.copy(properties = table.properties - enabled ++ value.map(enabled -> _))
         TableChange(table, after, kind)
@@ -65,9 +68,8 @@ class ChangeRulesSuite extends StepSuite {
         expect(
           "DISABLING_REQUIRED_TABLE_FEATURE",
           Location.Property(enabled, value),
-          "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1")(
-          "property" -> enabled,
-          "change" -> change)
+          "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1"
+        )("property" -> enabled, "change" -> change)
       }
     }
   }
@@ -92,10 +94,8 @@ class ChangeRulesSuite extends StepSuite {
         expect(
           "WRONG_MAX_COLUMN_ID",
           Location.Property(maxColumnId, Some(read)),
-          """enable_iceberg_writer_compat(spark, "db.t")""")(
-          "property" -> maxColumnId,
-          "value" -> read,
-          "highest" -> "20")
+          """enable_iceberg_writer_compat(spark, "db.t")"""
+        )("property" -> maxColumnId, "value" -> read, "highest" -> "20")
       }
     }
     Seq("20", "21", "2147483447").foreach { value =>
@@ -116,9 +116,8 @@ class ChangeRulesSuite extends StepSuite {
         expect(
           "MISSING_REQUIRED_TABLE_FEATURE",
           Location.Feature("clustering"),
-          "ALTER TABLE db.t DROP FEATURE clustering")(
-          "feature" -> "clustering",
-          "neededBy" -> "the table's history")
+          "ALTER TABLE db.t DROP FEATURE clustering"
+        )("feature" -> "clustering", "neededBy" -> "the table's history")
       }
     passes(FeaturesStay, s"a feature more, $kind, with ${shape.name}") {
       TableChange(before, supporting(before, "clustering", "domainMetadata", "appendOnly"), kind)
@@ -127,15 +126,15 @@ class ChangeRulesSuite extends StepSuite {
   refuses(FeaturesStay, "the loss of two features for readers, each by its name") {
     val table = CompliantTable.of("a INT")
     def three(more: Set[String]) = table.copy(protocol =
-      ProtocolState(3, 7, Some(more + "columnMapping"), Some(features ++ more)))
+      ProtocolState(3, 7, Some(more + "columnMapping"), Some(features ++ more))
+    )
     TableChange(three(Set("v2Checkpoint", "timestampNtz")), three(Set.empty), Ordinary)
   }(Seq("timestampNtz", "v2Checkpoint").map { feature =>
     expect(
       "MISSING_REQUIRED_TABLE_FEATURE",
       Location.Feature(feature),
-      s"ALTER TABLE db.t DROP FEATURE $feature")(
-      "feature" -> feature,
-      "neededBy" -> "the table's history")
+      s"ALTER TABLE db.t DROP FEATURE $feature"
+    )("feature" -> feature, "neededBy" -> "the table's history")
   }: _*)
 
   // C4: ids up to 20 have been given out, and most of their columns dropped again.
@@ -157,10 +156,12 @@ class ChangeRulesSuite extends StepSuite {
           refuses(NewColumnsHaveNewIds, what)(change) {
             badChange(
               Location.Column(path, Some(id), Some(s"col-$id")),
-              adding(s"${path.mkString(".")} DATE"))(
+              adding(s"${path.mkString(".")} DATE")
+            )(
               path.mkString("."),
               s"is new but has the id $id",
-              "ids up to 20 have been given out, and old rows would show up in it")
+              "ids up to 20 have been given out, and old rows would show up in it"
+            )
           }
       }
     }
@@ -172,19 +173,17 @@ class ChangeRulesSuite extends StepSuite {
       to(table, changed(table.schema, shape.path)(_.copy(name = "n")), Ordinary)
     }
     refuses(NewColumnsHaveNewIds, s"a column under the name of a dropped one in ${shape.name}") {
-      to(
-        table,
-        changed(table.schema, shape.path)(f => withId(20)(named("col-20")(f))),
-        Ordinary)
+      to(table, changed(table.schema, shape.path)(f => withId(20)(named("col-20")(f))), Ordinary)
     } {
       val beside = shape.path match {
         case "m" +: "key" +: _ => "m_2 MAP<STRUCT<x: INT>, INT>"
-        case way => s"${way.mkString(".")}_2 ${typeOf(shape).sql}"
+        case way               => s"${way.mkString(".")}_2 ${typeOf(shape).sql}"
       }
       badChange(Location.Column(shape.path, Some(20), Some("col-20")), adding(beside))(
         shape.sqlPath,
         "is new but has the id 20",
-        "ids up to 20 have been given out, and old rows would show up in it")
+        "ids up to 20 have been given out, and old rows would show up in it"
+      )
     }
   }
   refuses(NewColumnsHaveNewIds, "old ids below a new column") {
@@ -195,12 +194,15 @@ class ChangeRulesSuite extends StepSuite {
     badChange(Location.Column(Seq("l", "element"), Some(7), None), adding("l ARRAY<INT>"))(
       "l.element",
       "is new but has the id 7",
-      "ids up to 20 have been given out, and old rows would show up in it")
+      "ids up to 20 have been given out, and old rows would show up in it"
+    )
   }
 
   // C6
   for (kind <- kinds) {
-    Seq[(String, Seq[String], Seq[(String, Long)], Seq[String], Option[Long], Option[Long], String)](
+    Seq[
+      (String, Seq[String], Seq[(String, Long)], Seq[String], Option[Long], Option[Long], String)
+    ](
       (
         "l ARRAY<INT>",
         Seq("l"),
@@ -208,15 +210,9 @@ class ChangeRulesSuite extends StepSuite {
         Seq("l", "element"),
         Some(2),
         Some(9),
-        "l_2 ARRAY<INT>"),
-      (
-        "l ARRAY<INT>",
-        Seq("l"),
-        Nil,
-        Seq("l", "element"),
-        Some(2),
-        None,
-        "l_2 ARRAY<INT>"),
+        "l_2 ARRAY<INT>"
+      ),
+      ("l ARRAY<INT>", Seq("l"), Nil, Seq("l", "element"), Some(2), None, "l_2 ARRAY<INT>"),
       (
         "m MAP<INT, DATE>",
         Seq("m"),
@@ -224,7 +220,8 @@ class ChangeRulesSuite extends StepSuite {
         Seq("m", "key"),
         Some(2),
         Some(9),
-        "m_2 MAP<INT, DATE>"),
+        "m_2 MAP<INT, DATE>"
+      ),
       (
         "s STRUCT<l: ARRAY<ARRAY<INT>>>",
         Seq("s", "l"),
@@ -232,7 +229,8 @@ class ChangeRulesSuite extends StepSuite {
         Seq("s", "l", "element", "element"),
         Some(4),
         Some(9),
-        "s.l_2 ARRAY<ARRAY<INT>>"),
+        "s.l_2 ARRAY<ARRAY<INT>>"
+      ),
       (
         "m MAP<INT, STRUCT<l: ARRAY<INT>>>",
         Seq("m", "value", "l"),
@@ -240,7 +238,9 @@ class ChangeRulesSuite extends StepSuite {
         Seq("m", "value", "l", "element"),
         Some(5),
         Some(9),
-        "m.value.l_2 ARRAY<INT>")).foreach { case (ddl, holder, ids, path, was, is, beside) =>
+        "m.value.l_2 ARRAY<INT>"
+      )
+    ).foreach { case (ddl, holder, ids, path, was, is, beside) =>
       refuses(NestedIdsStay, s"${path.mkString(".")} with the id $is, $kind") {
         val table = CompliantTable.of(ddl)
         to(table, changed(table.schema, holder)(withNestedIds(ids: _*)), kind, max = 9)
@@ -248,7 +248,8 @@ class ChangeRulesSuite extends StepSuite {
         badChange(Location.Column(path, is, None), adding(beside))(
           path.mkString("."),
           s"has the id ${is.getOrElse("none")} instead of ${was.get}",
-          "Iceberg knows it by its id alone")
+          "Iceberg knows it by its id alone"
+        )
       }
     }
     passes(NestedIdsStay, s"a renamed list, $kind") {
@@ -273,7 +274,7 @@ class ChangeRulesSuite extends StepSuite {
 
   private def beside(shape: Shape, dataType: DataType): String = shape.path match {
     case "m" +: "key" +: _ => adding(s"m_2 MAP<STRUCT<x: ${dataType.sql}>, INT>")
-    case path => adding(s"${path.mkString(".")}_2 ${dataType.sql}")
+    case path              => adding(s"${path.mkString(".")}_2 ${dataType.sql}")
   }
 
   private def struct(fields: StructField*): DataType = StructType(fields)
@@ -302,30 +303,35 @@ class ChangeRulesSuite extends StepSuite {
     IntegerType -> struct(inner),
     ArrayType(IntegerType) -> IntegerType,
     ArrayType(IntegerType) -> struct(inner),
-    MapType(IntegerType, IntegerType) -> ArrayType(IntegerType))
+    MapType(IntegerType, IntegerType) -> ArrayType(IntegerType)
+  )
   private val legal: Seq[(DataType, DataType)] = Seq(
     IntegerType -> LongType,
     FloatType -> DoubleType,
     DecimalType(10, 2) -> DecimalType(12, 2),
-    DecimalType(10, 2) -> DecimalType(38, 2))
+    DecimalType(10, 2) -> DecimalType(38, 2)
+  )
 
   for (shape <- shapes) {
     def step(from: DataType, to_ : DataType, kind: ChangeKind, features: String*) = {
-      def schema(dataType: DataType) = changed(shape.schema, shape.path)(_.copy(dataType = dataType))
+      def schema(dataType: DataType) =
+        changed(shape.schema, shape.path)(_.copy(dataType = dataType))
       to(supporting(CompliantTable.of(schema(from)), features: _*), schema(to_), kind)
     }
     def wrong(from: DataType, to: DataType, fix: String, reason: String) =
       badChange(shape.location, fix)(
         shape.sqlPath,
         s"changes from ${from.sql} to ${to.sql}",
-        reason)
+        reason
+      )
 
     for ((from, is) <- illegal; kind <- kinds) {
       val what = s"${from.sql} to ${is.sql}, $kind, in ${shape.name}"
       if (kind == Restoring) passes(TypesAreKeptOrPromoted, what)(step(from, is, kind))
       else
         refuses(TypesAreKeptOrPromoted, what)(step(from, is, kind, "typeWidening"))(
-          wrong(from, is, beside(shape, is), noPromotion))
+          wrong(from, is, beside(shape, is), noPromotion)
+        )
     }
     for ((from, is) <- legal) {
       val what = s"${from.sql} to ${is.sql} in ${shape.name}"
@@ -334,7 +340,8 @@ class ChangeRulesSuite extends StepSuite {
       }
       passes(TypesAreKeptOrPromoted, s"$what when all rows are replaced")(step(from, is, Replacing))
       refuses(TypesAreKeptOrPromoted, s"$what without typeWidening")(step(from, is, Ordinary))(
-        wrong(from, is, widen, noWidening))
+        wrong(from, is, widen, noWidening)
+      )
     }
   }
   for {
@@ -344,7 +351,9 @@ class ChangeRulesSuite extends StepSuite {
       (
         Seq("s", "l", "element", "element"),
         "s STRUCT<l: ARRAY<ARRAY<INT>>>",
-        "s.l_2 ARRAY<ARRAY<STRING>>"))
+        "s.l_2 ARRAY<ARRAY<STRING>>"
+      )
+    )
   } refuses(TypesAreKeptOrPromoted, s"${path.mkString(".")} from INT to STRING") {
     val table = CompliantTable.of(ddl)
     to(table, retyped(table.schema, path)(_ => StringType), Ordinary)
@@ -353,7 +362,8 @@ class ChangeRulesSuite extends StepSuite {
     badChange(table.nodesByPath(path.toVector).location, adding(fix))(
       path.mkString("."),
       "changes from INT to STRING",
-      noPromotion)
+      noPromotion
+    )
   }
   passes(TypesAreKeptOrPromoted, "another column of another type under the same name") {
     val table = CompliantTable.of("a INT")
@@ -373,7 +383,8 @@ class ChangeRulesSuite extends StepSuite {
       (Seq("s", "x"), Seq("t"), "t.x_2"),
       (Seq("s", "x"), Nil, "x_2"),
       (Seq("s", "x"), Seq("l", "element"), "l.element.x_2"),
-      (Seq("l", "element", "v"), Seq("s"), "s.v_2")).foreach { case (from, into, fix) =>
+      (Seq("l", "element", "v"), Seq("s"), "s.v_2")
+    ).foreach { case (from, into, fix) =>
       val path = into :+ from.last
       refuses(ParentsStay, s"${from.mkString(".")} moving to ${path.mkString(".")}, $kind") {
         to(table, moved(from, into), kind)
@@ -381,19 +392,25 @@ class ChangeRulesSuite extends StepSuite {
         badChange(
           table.nodesByPath(from.toVector).location match {
             case column: Location.Column => column.copy(path = path)
-            case other => other
+            case other                   => other
           },
-          adding(s"$fix INT"))(
+          adding(s"$fix INT")
+        )(
           path.mkString("."),
           s"moves from ${from.mkString(".")} to ${path.mkString(".")}",
-          "Iceberg keeps every id below the same parent")
+          "Iceberg keeps every id below the same parent"
+        )
       }
     }
     passes(ParentsStay, s"a new order in a struct, $kind") {
-      to(table, retyped(table.schema, Seq("s")) {
-        case s: StructType => StructType(s.reverse)
-        case other => other
-      }, kind)
+      to(
+        table,
+        retyped(table.schema, Seq("s")) {
+          case s: StructType => StructType(s.reverse)
+          case other         => other
+        },
+        kind
+      )
     }
     passes(ParentsStay, s"a renamed struct, $kind") {
       to(table, changed(table.schema, Seq("s"))(_.copy(name = "u")), kind)
@@ -406,7 +423,8 @@ class ChangeRulesSuite extends StepSuite {
       badChange(Location.Column(Seq("l", "element"), Some(1), None), adding("l_2 ARRAY<INT>"))(
         "l.element",
         "moves from a to l.element",
-        "Iceberg keeps every id below the same parent")
+        "Iceberg keeps every id below the same parent"
+      )
     }
   }
 
@@ -422,10 +440,8 @@ class ChangeRulesSuite extends StepSuite {
         refuses(NullableStaysNullable, what)(change) {
           badChange(
             shape.location,
-            s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP NOT NULL")(
-            shape.sqlPath,
-            "is made NOT NULL",
-            "older files may hold nulls")
+            s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP NOT NULL"
+          )(shape.sqlPath, "is made NOT NULL", "older files may hold nulls")
         }
       passes(NullableStaysNullable, s"a column that may now be null, $kind, in ${shape.name}") {
         to(strict, table.schema, kind)
@@ -438,21 +454,22 @@ class ChangeRulesSuite extends StepSuite {
       (
         "m MAP<INT, INT>",
         Seq("m", "value"),
-        _ => MapType(IntegerType, IntegerType, valueContainsNull = false)),
+        _ => MapType(IntegerType, IntegerType, valueContainsNull = false)
+      ),
       (
         "s STRUCT<l: ARRAY<INT>>",
         Seq("s", "l", "element"),
-        _ => ArrayType(IntegerType, containsNull = false)))
+        _ => ArrayType(IntegerType, containsNull = false)
+      )
+    )
   } refuses(NullableStaysNullable, s"${path.mkString(".")} without nulls") {
     val table = CompliantTable.of(ddl)
     to(table, retyped(table.schema, path.init)(change), Ordinary)
   } {
     badChange(
       CompliantTable.of(ddl).nodesByPath(path.toVector).location,
-      s"ALTER TABLE db.t ALTER COLUMN ${path.mkString(".")} DROP NOT NULL")(
-      path.mkString("."),
-      "is made NOT NULL",
-      "older files may hold nulls")
+      s"ALTER TABLE db.t ALTER COLUMN ${path.mkString(".")} DROP NOT NULL"
+    )(path.mkString("."), "is made NOT NULL", "older files may hold nulls")
   }
 
   // C14r
@@ -464,7 +481,8 @@ class ChangeRulesSuite extends StepSuite {
         table,
         plus(table.schema, shape.path.init, field("n", DateType, 21, nullable)),
         kind,
-        max = 21)
+        max = 21
+      )
     passes(NewColumnsAreNullable, s"a new column, $kind, in ${shape.name}")(adds(nullable = true))
     val what = s"a new NOT NULL column, $kind, in ${shape.name}"
     if (kind == Replacing || kind == Restoring)
@@ -473,10 +491,12 @@ class ChangeRulesSuite extends StepSuite {
       refuses(NewColumnsAreNullable, what)(adds(nullable = false)) {
         badChange(
           Location.Column(path, Some(21), Some("col-21")),
-          adding(s"${path.mkString(".")} DATE"))(
+          adding(s"${path.mkString(".")} DATE")
+        )(
           path.mkString("."),
           "is added as NOT NULL",
-          "older files do not have it, and Iceberg format version 2 has no defaults")
+          "older files do not have it, and Iceberg format version 2 has no defaults"
+        )
       }
   }
   passes(NewColumnsAreNullable, "required fields below a new column that may be null") {
@@ -487,26 +507,27 @@ class ChangeRulesSuite extends StepSuite {
 
   // C15
   for (kind <- kinds) {
-    val table = CompliantTable.of("a INT, b INT, s STRUCT<x: INT>").copy(partitionColumns = Seq("a"))
+    val table =
+      CompliantTable.of("a INT, b INT, s STRUCT<x: INT>").copy(partitionColumns = Seq("a"))
     val replace = "CREATE OR REPLACE TABLE db.t (a INT, b INT, s STRUCT<x: INT>) USING delta " +
       "PARTITIONED BY (a) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     def copy(columns: String) = s"CREATE TABLE db.t_iceberg USING delta$columns TBLPROPERTIES " +
       "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
-    Seq(
-      (Seq("b"), " PARTITIONED BY (b)"),
-      (Seq("a", "b"), " PARTITIONED BY (a, b)"),
-      (Nil, "")).foreach { case (columns, by) =>
-      refuses(PartitioningStays, s"partitions by $columns instead of a, $kind") {
-        TableChange(table, table.copy(partitionColumns = columns), kind)
-      } {
-        expect(
-          "INCOMPATIBLE_PARTITIONING",
-          Location.Column(columns, None, None),
-          if (kind == Replacing) replace else copy(by))(
-          "columns" -> (if (columns.isEmpty) "(none)" else columns.mkString(", ")),
-          "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not let that change")
+    Seq((Seq("b"), " PARTITIONED BY (b)"), (Seq("a", "b"), " PARTITIONED BY (a, b)"), (Nil, ""))
+      .foreach { case (columns, by) =>
+        refuses(PartitioningStays, s"partitions by $columns instead of a, $kind") {
+          TableChange(table, table.copy(partitionColumns = columns), kind)
+        } {
+          expect(
+            "INCOMPATIBLE_PARTITIONING",
+            Location.Column(columns, None, None),
+            if (kind == Replacing) replace else copy(by)
+          )(
+            "columns" -> (if (columns.isEmpty) "no column" else columns.mkString(", ")),
+            "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not let that change"
+          )
+        }
       }
-    }
     passes(PartitioningStays, s"partitions where there were none, $kind") {
       val plain = table.copy(partitionColumns = Nil)
       TableChange(plain, table, kind)
@@ -516,18 +537,21 @@ class ChangeRulesSuite extends StepSuite {
   private def incompatible(columns: String, fix: String) =
     expect("INCOMPATIBLE_PARTITIONING", Location.Column(Seq(columns), None, None), fix)(
       "columns" -> columns,
-      "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not let that change")
+      "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not let that change"
+    )
   refuses(PartitioningStays, "a partition column of another name, with a copy that renames it") {
     val renamed = changed(partitioned.schema, Seq("a"))(_.copy(name = "z"))
     TableChange(
       partitioned,
       partitioned.copy(schema = renamed, partitionColumns = Seq("z")),
-      Ordinary)
+      Ordinary
+    )
   } {
     incompatible(
       "z",
       "CREATE TABLE db.t_iceberg USING delta PARTITIONED BY (z) TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT a AS z, b FROM db.t")
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT a AS z, b FROM db.t"
+    )
   }
   refuses(PartitioningStays, "another column of the same name, while the files stay") {
     val other = changed(partitioned.schema, Seq("a"))(f => withId(3)(named("col-3")(f)))
@@ -536,22 +560,26 @@ class ChangeRulesSuite extends StepSuite {
     incompatible(
       "a",
       "CREATE TABLE db.t_iceberg USING delta PARTITIONED BY (a) TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t")
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
+    )
   }
   passes(PartitioningStays, "another column of the same name, when all rows are replaced") {
     val other = changed(partitioned.schema, Seq("a"))(f => withId(3)(named("col-3")(f)))
     to(partitioned, other, Replacing, max = 3)
   }
-  refuses(PartitioningStays, "a replaced table without the column, which the statement brings back") {
-    val other = partitioned.copy(
-      schema = minus(partitioned.schema, Seq("a")),
-      partitionColumns = Seq("b"))
+  refuses(
+    PartitioningStays,
+    "a replaced table without the column, which the statement brings back"
+  ) {
+    val other =
+      partitioned.copy(schema = minus(partitioned.schema, Seq("a")), partitionColumns = Seq("b"))
     TableChange(partitioned, other, Replacing)
   } {
     incompatible(
       "b",
       "CREATE OR REPLACE TABLE db.t (b INT, a INT) USING delta PARTITIONED BY (a) " +
-        "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')")
+        "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+    )
   }
 
   // C17
@@ -568,10 +596,11 @@ class ChangeRulesSuite extends StepSuite {
     "a field without id" -> changed(keyed.schema, x)(withoutId),
     "another order" -> retyped(keyed.schema, keyPath) {
       case s: StructType => StructType(s.reverse)
-      case other => other
+      case other         => other
     },
     "a promoted element" ->
-      retyped(keyed.schema, Seq("m", "key", "l", "element"))(_ => LongType))
+      retyped(keyed.schema, Seq("m", "key", "l", "element"))(_ => LongType)
+  )
   for ((what, schema) <- keyChanges; kind <- kinds)
     refuses(MapKeysStay, s"$what in a map key, $kind")(to(keyed, schema, kind, max = 20)) {
       val after = SchemaNode.flatten(schema)
@@ -580,16 +609,15 @@ class ChangeRulesSuite extends StepSuite {
       expect(
         "CANNOT_CHANGE_MAP_STRUCT_KEY",
         after.find(_.path == keyPath).get.location,
-        adding(s"m_2 ${column.sql}"))(
-        "column" -> "m.key",
-        "before" -> typeAt(keyed.nodes).sql,
-        "after" -> typeAt(after).sql)
+        adding(s"m_2 ${column.sql}")
+      )("column" -> "m.key", "before" -> typeAt(keyed.nodes).sql, "after" -> typeAt(after).sql)
     }
   for {
     (ddl, path, beside) <- Seq(
       ("m MAP<INT, INT>", Seq("m", "key"), "m_2 MAP<BIGINT, INT>"),
       ("l ARRAY<MAP<INT, INT>>", Seq("l", "element", "key"), "l_2 ARRAY<MAP<BIGINT, INT>>"),
-      ("s STRUCT<m: MAP<INT, INT>>", Seq("s", "m", "key"), "s.m_2 MAP<BIGINT, INT>"))
+      ("s STRUCT<m: MAP<INT, INT>>", Seq("s", "m", "key"), "s.m_2 MAP<BIGINT, INT>")
+    )
   } refuses(MapKeysStay, s"a promotion of ${path.mkString(".")}") {
     val table = supporting(CompliantTable.of(ddl), "typeWidening")
     to(table, retyped(table.schema, path)(_ => LongType), Ordinary)
@@ -597,7 +625,8 @@ class ChangeRulesSuite extends StepSuite {
     expect(
       "CANNOT_CHANGE_MAP_STRUCT_KEY",
       CompliantTable.of(ddl).nodesByPath(path.toVector).location,
-      adding(beside))("column" -> path.mkString("."), "before" -> "INT", "after" -> "BIGINT")
+      adding(beside)
+    )("column" -> path.mkString("."), "before" -> "INT", "after" -> "BIGINT")
   }
   for (kind <- kinds) {
     passes(MapKeysStay, s"a field more in a map's value, $kind") {
@@ -611,7 +640,8 @@ class ChangeRulesSuite extends StepSuite {
     }
     passes(MapKeysStay, s"another map under the same name, $kind") {
       val map = withNestedIds("col-20.key" -> 21L, "col-20.value" -> 22L)(
-        field("m", MapType(StringType, StringType), 20))
+        field("m", MapType(StringType, StringType), 20)
+      )
       to(keyed, StructType(Seq(map)), kind, max = 22)
     }
   }

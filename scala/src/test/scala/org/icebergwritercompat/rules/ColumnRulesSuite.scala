@@ -15,7 +15,8 @@ class ColumnRulesSuite extends StepSuite {
     NoColumnDefaults,
     RecordedTypeChangesArePromotions,
     PartitionColumnsAreTopLevel,
-    NoDecimalPartitions)
+    NoDecimalPartitions
+  )
 
   private val copy = "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
     "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
@@ -25,21 +26,22 @@ class ColumnRulesSuite extends StepSuite {
   // C8
   for (shape <- shapes) {
     val table = CompliantTable.of(
-      CompliantTable.changed(shape.schema, shape.path)(_.copy(dataType = TimestampNTZType)))
+      CompliantTable.changed(shape.schema, shape.path)(_.copy(dataType = TimestampNTZType))
+    )
     refuses(TimestampNtzIsSupported, s"the type in ${shape.name} without the feature")(table) {
       expect(
         "MISSING_REQUIRED_TABLE_FEATURE",
         shape.location,
-        "ALTER TABLE db.t SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')")(
-        "feature" -> "timestampNtz",
-        "neededBy" -> s"column ${shape.sqlPath}")
+        "ALTER TABLE db.t SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')"
+      )("feature" -> "timestampNtz", "neededBy" -> s"column ${shape.sqlPath}")
     }
     passes(TimestampNtzIsSupported, s"the type in ${shape.name} with the feature") {
       val protocol = ProtocolState(
         3,
         7,
         Some(Set("columnMapping", "timestampNtz")),
-        Some(features + "timestampNtz"))
+        Some(features + "timestampNtz")
+      )
       table.copy(protocol = protocol)
     }
   }
@@ -49,49 +51,53 @@ class ColumnRulesSuite extends StepSuite {
     expect(
       "MISSING_REQUIRED_TABLE_FEATURE",
       Location.Column(Seq("l", "element"), Some(2), None),
-      "ALTER TABLE db.t SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')")(
-      "feature" -> "timestampNtz",
-      "neededBy" -> "column l.element")
+      "ALTER TABLE db.t SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')"
+    )("feature" -> "timestampNtz", "neededBy" -> "column l.element")
   }
 
   // C9 to C12
   private type Mark = MetadataBuilder => MetadataBuilder
-  private val marks: Seq[(TableRule, String, String, String, Mark, Boolean)] = Seq[
-    (TableRule, String, String, String, Mark, Boolean)](
-    (
-      NoInvariants,
-      "invariants",
-      "delta.invariants",
-      "Iceberg writers do not check invariants",
-      _.putString("delta.invariants", """{"expression":{"expression":"a > 0"}}"""),
-      false),
-    (
-      NoGeneratedColumns,
-      "generatedColumns",
-      "delta.generationExpression",
-      "Iceberg writers do not compute it",
-      _.putString("delta.generationExpression", "a + 1"),
-      false),
-    (
-      NoColumnDefaults,
-      "allowColumnDefaults",
-      "CURRENT_DEFAULT",
-      "Iceberg format version 2 has no column defaults",
-      _.putString("CURRENT_DEFAULT", "5"),
-      true)) ++ Seq[(String, Mark)](
-    "start" -> (_.putLong("delta.identity.start", 1)),
-    "step" -> (_.putLong("delta.identity.step", 1)),
-    "highWaterMark" -> (_.putLong("delta.identity.highWaterMark", 1)),
-    "allowExplicitInsert" -> (_.putBoolean("delta.identity.allowExplicitInsert", true))).map {
-    case (key, mark) =>
+  private val marks: Seq[(TableRule, String, String, String, Mark, Boolean)] =
+    Seq[(TableRule, String, String, String, Mark, Boolean)](
+      (
+        NoInvariants,
+        "invariants",
+        "delta.invariants",
+        "Iceberg writers would not check the invariant",
+        _.putString("delta.invariants", """{"expression":{"expression":"a > 0"}}"""),
+        false
+      ),
+      (
+        NoGeneratedColumns,
+        "generatedColumns",
+        "delta.generationExpression",
+        "Iceberg writers would not compute the column",
+        _.putString("delta.generationExpression", "a + 1"),
+        false
+      ),
+      (
+        NoColumnDefaults,
+        "allowColumnDefaults",
+        "CURRENT_DEFAULT",
+        "Iceberg format version 2 has no column defaults",
+        _.putString("CURRENT_DEFAULT", "5"),
+        true
+      )
+    ) ++ Seq[(String, Mark)](
+      "start" -> (_.putLong("delta.identity.start", 1)),
+      "step" -> (_.putLong("delta.identity.step", 1)),
+      "highWaterMark" -> (_.putLong("delta.identity.highWaterMark", 1)),
+      "allowExplicitInsert" -> (_.putBoolean("delta.identity.allowExplicitInsert", true))
+    ).map { case (key, mark) =>
       (
         NoIdentityColumns,
         "identityColumns",
         s"delta.identity.$key",
-        "Iceberg writers do not count identities on",
+        "Iceberg writers would not give out the next numbers",
         mark,
-        false)
-  }
+        false
+      )
+    }
   for {
     shape <- shapes
     (rule, feature, key, reason, mark, isDefault) <- marks
@@ -100,24 +106,29 @@ class ColumnRulesSuite extends StepSuite {
     val created = "CREATE TABLE db.t (" +
       shape.ddl + ") USING delta TBLPROPERTIES " +
       "('delta.enableIcebergWriterCompatV1' = 'true')"
-    def inactive(fix: String) =
+    def inactive(fix: String, price: String = "") =
       expect("INCOMPATIBLE_TABLE_FEATURE", shape.location, fix)(
         "feature" -> feature,
-        "reason" -> s"column ${shape.sqlPath} uses it by $key and $reason")
+        "reason" -> s"column ${shape.sqlPath} uses it by its metadata $key, and $reason$price"
+      )
     val dropped = s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP DEFAULT"
 
     refuses(rule, s"$key in ${shape.name}")(table)(inactive(if (isDefault) dropped else copy))
     refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(moment = Moment.Enabling))(
-      inactive(if (isDefault) dropped else copy))
+      inactive(if (isDefault) dropped else copy)
+    )
     refuses(rule, s"$key in ${shape.name} of a new table") {
       table.copy(moment = Moment.Creating(replacing = false))
     }(inactive(created))
     refuses(rule, s"$key put on a column in ${shape.name}") {
       table.copy(previous = Some(CompliantTable.of(shape.schema)))
     } {
-      inactive(
-        if (isDefault) "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1"
-        else copy)
+      if (isDefault)
+        inactive(
+          "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
+          "; a table that needs it has to leave icebergWriterCompatV1"
+        )
+      else inactive(copy)
     }
     refuses(rule, s"$key on a new column in ${shape.name}") {
       table.copy(previous = Some(CompliantTable.of(minus(shape.schema, shape.path))))
@@ -126,8 +137,9 @@ class ColumnRulesSuite extends StepSuite {
       inactive(s"ALTER TABLE db.t ADD COLUMNS (${shape.sqlPath} ${dataType.sql})")
     }
     passes(rule, s"a comment and metadata like $key in ${shape.name}") {
-      CompliantTable.of(marked(shape.schema, shape.path)(
-        _.putString("comment", key).putString(s"x.$key", "1")))
+      CompliantTable.of(
+        marked(shape.schema, shape.path)(_.putString("comment", key).putString(s"x.$key", "1"))
+      )
     }
   }
 
@@ -141,7 +153,8 @@ class ColumnRulesSuite extends StepSuite {
     expect("INCOMPATIBLE_SCHEMA_CHANGE", location, copy)(
       "column" -> column,
       "change" -> what,
-      "reason" -> reason)
+      "reason" -> reason
+    )
   private val promotion = "Iceberg cannot read the older files with the newer type"
   private val inKey = "Iceberg lets nothing change inside a map key"
   private val unknown = "nobody can tell whether Iceberg reads the older files"
@@ -150,10 +163,7 @@ class ColumnRulesSuite extends StepSuite {
   for (shape <- shapes) {
     def having(mark: Mark) = CompliantTable.of(marked(shape.schema, shape.path)(mark))
     val isKey = shape.path.contains("key")
-    Seq(
-      ("byte", "short"),
-      ("byte", "integer"),
-      ("short", "integer")).foreach { case (from, to) =>
+    Seq(("byte", "short"), ("byte", "integer"), ("short", "integer")).foreach { case (from, to) =>
       passes(RecordedTypeChangesArePromotions, s"$from to $to in ${shape.name}") {
         having(changes(change(from, to)))
       }
@@ -162,26 +172,28 @@ class ColumnRulesSuite extends StepSuite {
       ("byte", "long", "TINYINT", "BIGINT"),
       ("integer", "long", "INT", "BIGINT"),
       ("float", "double", "FLOAT", "DOUBLE"),
-      ("decimal(5,2)", "decimal(9,2)", "DECIMAL(5,2)", "DECIMAL(9,2)")).foreach {
-      case (from, to, fromSql, toSql) =>
-        val table = having(changes(change(from, to)))
-        if (isKey)
-          refuses(RecordedTypeChangesArePromotions, s"$from to $to in ${shape.name}")(table) {
-            unreadable(
-              shape.location,
-              shape.sqlPath,
-              s"was changed from $fromSql to $toSql while the table held rows",
-              inKey)
-          }
-        else
-          passes(RecordedTypeChangesArePromotions, s"$from to $to in ${shape.name}")(table)
+      ("decimal(5,2)", "decimal(9,2)", "DECIMAL(5,2)", "DECIMAL(9,2)")
+    ).foreach { case (from, to, fromSql, toSql) =>
+      val table = having(changes(change(from, to)))
+      if (isKey)
+        refuses(RecordedTypeChangesArePromotions, s"$from to $to in ${shape.name}")(table) {
+          unreadable(
+            shape.location,
+            shape.sqlPath,
+            s"was changed from $fromSql to $toSql while the table held rows",
+            inKey
+          )
+        }
+      else
+        passes(RecordedTypeChangesArePromotions, s"$from to $to in ${shape.name}")(table)
     }
     Seq(
       ("integer", "double", "INT", "DOUBLE"),
       ("date", "timestamp_ntz", "DATE", "TIMESTAMP_NTZ"),
       ("byte", "decimal(10,0)", "TINYINT", "DECIMAL(10,0)"),
       ("decimal(5,2)", "decimal(9,4)", "DECIMAL(5,2)", "DECIMAL(9,4)"),
-      ("long", "integer", "BIGINT", "INT")).foreach { case (from, to, fromSql, toSql) =>
+      ("long", "integer", "BIGINT", "INT")
+    ).foreach { case (from, to, fromSql, toSql) =>
       refuses(RecordedTypeChangesArePromotions, s"$from to $to in ${shape.name}") {
         having(changes(change("byte", "integer"), change(from, to)))
       } {
@@ -189,7 +201,8 @@ class ColumnRulesSuite extends StepSuite {
           shape.location,
           shape.sqlPath,
           s"was changed from $fromSql to $toSql while the table held rows",
-          promotion)
+          promotion
+        )
       }
     }
     Seq[(String, Mark)](
@@ -199,22 +212,41 @@ class ColumnRulesSuite extends StepSuite {
       "numbers for types" ->
         changes(new MetadataBuilder().putLong("fromType", 1).putLong("toType", 1).build()),
       "text" -> (_.putString("delta.typeChanges", "integer to long")),
-      "null" -> (_.putNull("delta.typeChanges"))).foreach { case (what, mark) =>
+      "null" -> (_.putNull("delta.typeChanges"))
+    ).foreach { case (what, mark) =>
       refuses(RecordedTypeChangesArePromotions, s"a record with $what in ${shape.name}")(
-        having(mark))(unreadable(shape.location, shape.sqlPath, garbled, unknown))
+        having(mark)
+      )(unreadable(shape.location, shape.sqlPath, garbled, unknown))
     }
     passes(RecordedTypeChangesArePromotions, s"an empty record in ${shape.name}")(having(changes()))
   }
   refuses(RecordedTypeChangesArePromotions, "a change of an element, under its own path") {
     val table = CompliantTable.of("l ARRAY<ARRAY<DOUBLE>>")
-    table.copy(schema = marked(table.schema, Seq("l"))(
-      changes(change("integer", "double", "element.element"))))
+    table.copy(schema =
+      marked(table.schema, Seq("l"))(changes(change("integer", "double", "element.element")))
+    )
   } {
     unreadable(
       Location.Column(Seq("l"), Some(1), Some("col-1")),
       "l.element.element",
       "was changed from INT to DOUBLE while the table held rows",
-      promotion)
+      promotion
+    )
+  }
+  refuses(RecordedTypeChangesArePromotions, "a change that the commit itself records") {
+    val before = CompliantTable.of("a INT")
+    val record = changes(change("integer", "double"))
+    before.copy(
+      schema =
+        StructType(marked(before.schema, Seq("a"))(record).map(_.copy(dataType = DoubleType))),
+      previous = Some(before)
+    )
+  } {
+    expect(
+      "INCOMPATIBLE_SCHEMA_CHANGE",
+      Location.Column(Seq("a"), Some(1), Some("col-1")),
+      "ALTER TABLE db.t ADD COLUMNS (a_2 DOUBLE)"
+    )("column" -> "a", "change" -> "changes from INT to DOUBLE", "reason" -> promotion)
   }
   Seq("key", "value.key", "key.element").foreach { way =>
     refuses(RecordedTypeChangesArePromotions, s"a promotion of $way") {
@@ -225,7 +257,8 @@ class ColumnRulesSuite extends StepSuite {
         Location.Column(Seq("m"), Some(1), Some("col-1")),
         s"m.$way",
         "was changed from INT to BIGINT while the table held rows",
-        inKey)
+        inKey
+      )
     }
     passes(RecordedTypeChangesArePromotions, s"a short in $way that became an int") {
       val table = CompliantTable.of("m MAP<ARRAY<BIGINT>, MAP<BIGINT, INT>>")
@@ -235,7 +268,8 @@ class ColumnRulesSuite extends StepSuite {
 
   // C18
   private val mixed = CompliantTable.of(
-    "a INT, s STRUCT<x: INT>, l ARRAY<INT>, m MAP<INT, INT>, d DECIMAL(10,2), e DECIMAL(5,0)")
+    "a INT, s STRUCT<x: INT>, l ARRAY<INT>, m MAP<INT, INT>, d DECIMAL(10,2), e DECIMAL(5,0)"
+  )
   private def partitioned(columns: String*) = mixed.copy(partitionColumns = columns)
   private def badPartition(location: Location, columns: String, reason: String, fix: String) =
     expect("INCOMPATIBLE_PARTITIONING", location, fix)("columns" -> columns, "reason" -> reason)
@@ -245,7 +279,8 @@ class ColumnRulesSuite extends StepSuite {
   passes(PartitionColumnsAreTopLevel, "a decimal, which is C18d's business")(partitioned("d"))
   Seq("s" -> "struct", "l" -> "array", "m" -> "map").foreach { case (name, typeName) =>
     refuses(PartitionColumnsAreTopLevel, s"the $typeName $name")(partitioned(name, "a"))(
-      badPartition(at(name), name, s"$name has the type $typeName", partitionedCopy("a")))
+      badPartition(at(name), name, s"$name has the type $typeName", partitionedCopy("a"))
+    )
   }
   Seq("s.x", "x", "nowhere", "").foreach { name =>
     refuses(PartitionColumnsAreTopLevel, s"'$name', which is no column")(partitioned(name)) {
@@ -253,7 +288,8 @@ class ColumnRulesSuite extends StepSuite {
         Location.Column(Seq(name), None, None),
         name,
         s"$name is no column of the table",
-        copy)
+        copy
+      )
     }
   }
   refuses(PartitionColumnsAreTopLevel, "each of two, neither of which is in the statement") {
@@ -264,18 +300,22 @@ class ColumnRulesSuite extends StepSuite {
       Location.Column(Seq("gone"), None, None),
       "gone",
       "gone is no column of the table",
-      partitionedCopy("a")))
+      partitionedCopy("a")
+    )
+  )
   refuses(PartitionColumnsAreTopLevel, "a struct in a table that is created without it") {
     partitioned("s").copy(
       schema = CompliantTable.of("s STRUCT<x: INT>").schema,
-      moment = Moment.Creating(replacing = false))
+      moment = Moment.Creating(replacing = false)
+    )
   } {
     badPartition(
       Location.Column(Seq("s"), Some(1), Some("col-1")),
       "s",
       "s has the type struct",
       "CREATE TABLE db.t (s STRUCT<x: INT>) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')")
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    )
   }
   for (shape: Shape <- shapes if shape.path.length > 1)
     refuses(PartitionColumnsAreTopLevel, s"a nested column of ${shape.name}") {
@@ -285,7 +325,8 @@ class ColumnRulesSuite extends StepSuite {
         Location.Column(Seq(shape.sqlPath), None, None),
         shape.sqlPath,
         s"${shape.sqlPath} is no column of the table",
-        copy)
+        copy
+      )
     }
 
   // C18d
@@ -293,10 +334,12 @@ class ColumnRulesSuite extends StepSuite {
     "under IcebergCompatV2 by mistake"
   passes(NoDecimalPartitions, "other columns, beside decimals")(partitioned("a"))
   refuses(NoDecimalPartitions, "a decimal, in other letters")(partitioned("a", "D"))(
-    badPartition(at("d"), "d", s"d is a decimal: $byMistake", partitionedCopy("a")))
+    badPartition(at("d"), "d", s"d is a decimal: $byMistake", partitionedCopy("a"))
+  )
   refuses(NoDecimalPartitions, "each of two, neither of which is in the statement") {
     partitioned("d", "e")
   }(
     badPartition(at("d"), "d", s"d is a decimal: $byMistake", copy),
-    badPartition(at("e"), "e", s"e is a decimal: $byMistake", copy))
+    badPartition(at("e"), "e", s"e is a decimal: $byMistake", copy)
+  )
 }

@@ -6,8 +6,12 @@ import org.scalatest.funsuite.AnyFunSuite
 class FileStatisticsSuite extends AnyFunSuite {
 
   private val names = PhysicalNameTree.of(
-    CompliantTable.withIds(StructType.fromDDL(
-      "a INT, s STRUCT<x: INT, y: STRUCT<z: INT>>, l ARRAY<STRUCT<v: INT>>, m MAP<INT, INT>")))
+    CompliantTable.withIds(
+      StructType.fromDDL(
+        "a INT, s STRUCT<x: INT, y: STRUCT<z: INT>>, l ARRAY<STRUCT<v: INT>>, m MAP<INT, INT>"
+      )
+    )
+  )
 
   private def parse(json: String) = FileStatistics.parse(json, names)
 
@@ -20,7 +24,9 @@ class FileStatisticsSuite extends AnyFunSuite {
         "col-1" -> tree(),
         "col-2" -> tree("col-3" -> tree(), "col-4" -> tree("col-5" -> tree())),
         "col-6" -> tree(),
-        "col-9" -> tree()))
+        "col-9" -> tree()
+      )
+    )
   }
 
   Seq("0" -> 0L, "3" -> 3L, "9223372036854775807" -> Long.MaxValue).foreach { case (json, count) =>
@@ -34,8 +40,10 @@ class FileStatisticsSuite extends AnyFunSuite {
     }
   }
   test("the row count is found behind other keys") {
-    assert(counted("""{"minValues":{"col-2":{"col-3":1}},"x":[{"numRecords":1}],"numRecords":7}""")
-      .contains(7L))
+    assert(
+      counted("""{"minValues":{"col-2":{"col-3":1}},"x":[{"numRecords":1}],"numRecords":7}""")
+        .contains(7L)
+    )
   }
 
   Seq(
@@ -49,7 +57,8 @@ class FileStatisticsSuite extends AnyFunSuite {
     """{"numRecords":1""",
     """{"minValues":{"col-1":""",
     "{\"numRecords\":9223372036854775808}",
-    "not JSON at all").foreach { json =>
+    "not JSON at all"
+  ).foreach { json =>
     test(s"'$json' is no statistics") {
       assert(parse(json).isEmpty)
     }
@@ -66,13 +75,18 @@ class FileStatisticsSuite extends AnyFunSuite {
       "maxValues":{"a":1,"col-2":{"col-3":9},"col-7":{"v":1}},
       "nullCount":{"col-2":{"y":{"deep":{"er":1}}},"col-9":0}}"""
     assert(
-      parse(json).map(_.unknownNames).contains(
-        Set(
-          Vector("a"),
-          Vector("col-2", "x"),
-          Vector("col-2", "y"),
-          Vector("col-2", "col-4", "z"),
-          Vector("col-7"))))
+      parse(json)
+        .map(_.unknownNames)
+        .contains(
+          Set(
+            Vector("a"),
+            Vector("col-2", "x"),
+            Vector("col-2", "y"),
+            Vector("col-2", "col-4", "z"),
+            Vector("col-7")
+          )
+        )
+    )
   }
 
   test("scalars, nulls and lists may stand where objects are expected") {

@@ -30,7 +30,8 @@ class FixStatementsSuite extends AnyFunSuite {
     Seq(Seq("n", "u"), Seq("n", "v"), Seq("n")).foreach { path =>
       isStatement(
         Fix.useSupportedType(table, node(table, path: _*)),
-        "ALTER TABLE db.t ADD COLUMNS (n STRUCT<u: INT, v: INT>)")
+        "ALTER TABLE db.t ADD COLUMNS (n STRUCT<u: INT, v: INT>)"
+      )
     }
   }
 
@@ -38,16 +39,19 @@ class FixStatementsSuite extends AnyFunSuite {
     val table = evolved(Seq("s"), field("n", pair, 10))
     isStatement(
       Fix.useSupportedType(table, node(table, "s", "n", "u")),
-      "ALTER TABLE db.t ADD COLUMNS (s.n STRUCT<u: INT, v: INT>)")
+      "ALTER TABLE db.t ADD COLUMNS (s.n STRUCT<u: INT, v: INT>)"
+    )
   }
 
   test("a column that was there gets a neighbour of the type it should have had") {
     val table = old.copy(
       schema = changed(old.schema, Seq("a"))(_.copy(dataType = ShortType)),
-      previous = Some(old))
+      previous = Some(old)
+    )
     isStatement(
       Fix.useSupportedType(table, node(table, "a")),
-      "ALTER TABLE db.t ADD COLUMNS (a_2 INT)")
+      "ALTER TABLE db.t ADD COLUMNS (a_2 INT)"
+    )
   }
 
   test("a neighbour takes a name that is free") {
@@ -55,14 +59,16 @@ class FixStatementsSuite extends AnyFunSuite {
     isStatement(Fix.addBeside(table, node(table, "a")), "ALTER TABLE db.t ADD COLUMNS (a_4 INT)")
     isStatement(
       Fix.addBeside(table, node(table, "s", "a")),
-      "ALTER TABLE db.t ADD COLUMNS (s.a_2 INT)")
+      "ALTER TABLE db.t ADD COLUMNS (s.a_2 INT)"
+    )
   }
 
   test("fields that are called like parts of collections are fields") {
     val table = CompliantTable.of("key STRUCT<value: STRUCT<element: INT>>")
     isStatement(
       Fix.addBeside(table, node(table, "key", "value", "element")),
-      "ALTER TABLE db.t ADD COLUMNS (key.value.element_2 INT)")
+      "ALTER TABLE db.t ADD COLUMNS (key.value.element_2 INT)"
+    )
   }
 
   test("a neighbour of what is below a map key is a neighbour of the map") {
@@ -70,17 +76,20 @@ class FixStatementsSuite extends AnyFunSuite {
     Seq("key", "value").foreach { part =>
       isStatement(
         Fix.addBeside(table, node(table, "s", "m", "key", "k", part)),
-        "ALTER TABLE db.t ADD COLUMNS (s.m_2 MAP<STRUCT<k: MAP<INT, DATE>>, INT>)")
+        "ALTER TABLE db.t ADD COLUMNS (s.m_2 MAP<STRUCT<k: MAP<INT, DATE>>, INT>)"
+      )
     }
   }
 
   test("a column that was renamed is renamed to something else") {
     val table = old.copy(
       schema = changed(old.schema, Seq("s", "x"))(_.copy(name = "y")),
-      previous = Some(old))
+      previous = Some(old)
+    )
     isStatement(
       Fix.rename(table, node(table, "s", "y"), "my z"),
-      "ALTER TABLE db.t RENAME COLUMN s.x TO `my z`")
+      "ALTER TABLE db.t RENAME COLUMN s.x TO `my z`"
+    )
   }
 
   test("a nested field of a new table is renamed in the statement that creates it") {
@@ -91,11 +100,12 @@ class FixStatementsSuite extends AnyFunSuite {
       Seq("s", "x") -> "(s STRUCT<z: INT>, m MAP<STRUCT<x: INT>, ARRAY<STRUCT<x: INT>>>)",
       Seq("m", "key", "x") -> "(s STRUCT<x: INT>, m MAP<STRUCT<z: INT>, ARRAY<STRUCT<x: INT>>>)",
       Seq("m", "value", "element", "x") ->
-        "(s STRUCT<x: INT>, m MAP<STRUCT<x: INT>, ARRAY<STRUCT<z: INT>>>)").foreach {
-      case (path, columns) =>
-        isStatement(
-          Fix.rename(table, node(table, path: _*), "z"),
-          s"CREATE TABLE db.t $columns USING delta $property")
+        "(s STRUCT<x: INT>, m MAP<STRUCT<x: INT>, ARRAY<STRUCT<z: INT>>>)"
+    ).foreach { case (path, columns) =>
+      isStatement(
+        Fix.rename(table, node(table, path: _*), "z"),
+        s"CREATE TABLE db.t $columns USING delta $property"
+      )
     }
   }
 
@@ -104,22 +114,26 @@ class FixStatementsSuite extends AnyFunSuite {
     isStatement(
       Fix.setProperty(table, "delta.enableDeletionVectors", "false"),
       "CREATE TABLE db.t USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', " +
-        "'delta.enableIcebergWriterCompatV1' = 'true')")
+        "'delta.enableIcebergWriterCompatV1' = 'true')"
+    )
   }
 
   test("a property is unset, or a new table made without it") {
     isStatement(
       Fix.unsetProperty(old, "delta.minReaderVersion"),
-      "ALTER TABLE db.t UNSET TBLPROPERTIES ('delta.minReaderVersion')")
+      "ALTER TABLE db.t UNSET TBLPROPERTIES ('delta.minReaderVersion')"
+    )
     isStatement(
       Fix.unsetProperty(old.copy(moment = creating), "delta.minReaderVersion"),
-      s"CREATE TABLE db.t (a INT, s STRUCT<x: INT>) USING delta $property")
+      s"CREATE TABLE db.t (a INT, s STRUCT<x: INT>) USING delta $property"
+    )
   }
 
   test("a new table is made without a constraint") {
     isStatement(
       Fix.dropConstraint(old.copy(moment = creating), "c"),
-      s"CREATE TABLE db.t (a INT, s STRUCT<x: INT>) USING delta $property")
+      s"CREATE TABLE db.t (a INT, s STRUCT<x: INT>) USING delta $property"
+    )
   }
 
   test("an empty struct becomes text wherever it is") {
@@ -127,29 +141,36 @@ class FixStatementsSuite extends AnyFunSuite {
     isStatement(
       Fix.copyInto(table),
       s"CREATE TABLE db.t_iceberg USING delta $property AS SELECT " +
-        "CAST(s AS STRING) AS s, CAST(l AS ARRAY<STRUCT<x: STRING>>) AS l FROM db.t")
+        "CAST(s AS STRING) AS s, CAST(l AS ARRAY<STRUCT<x: STRING>>) AS l FROM db.t"
+    )
   }
 
   test("a copy that is partitioned by renamed columns renames them") {
     val before = CompliantTable.of("p INT, `my q` INT, v INT").copy(partitionColumns = Seq("p"))
     val after = before.copy(
       schema = changed(changed(before.schema, Seq("p"))(_.copy(name = "new p")), Seq("v"))(
-        _.copy(name = "w")),
-      partitionColumns = Seq("new p"))
+        _.copy(name = "w")
+      ),
+      partitionColumns = Seq("new p")
+    )
     isStatement(
       Fix.repartition(before, after),
       s"CREATE TABLE db.t_iceberg USING delta PARTITIONED BY (`new p`) $property AS SELECT " +
-        "p AS `new p`, `my q`, v AS w FROM db.t")
+        "p AS `new p`, `my q`, v AS w FROM db.t"
+    )
   }
 
   test("a feature that the table did not have before is had by leaving this one") {
     val with_ = old.copy(
       protocol = ProtocolState(2, 7, None, Some(features + "rowTracking")),
-      previous = Some(old))
+      previous = Some(old)
+    )
     assert(
-      Fix.dropFeature(with_, "rowTracking") == "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1")
+      Fix.dropFeature(with_, "rowTracking") == "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1"
+    )
     assert(
       Fix.dropFeature(with_.copy(previous = Some(with_)), "rowTracking") ==
-        "ALTER TABLE db.t DROP FEATURE rowTracking")
+        "ALTER TABLE db.t DROP FEATURE rowTracking"
+    )
   }
 }

@@ -11,7 +11,8 @@ class LegacyPropertiesSuite extends StepSuite {
     NoCheckConstraints,
     RowTrackingOff,
     NoProtocolVersions,
-    FormatIsParquet)
+    FormatIsParquet
+  )
 
   private def having(table: TableState, properties: (String, String)*): TableState =
     table.copy(properties = table.properties ++ properties)
@@ -21,7 +22,8 @@ class LegacyPropertiesSuite extends StepSuite {
       "property" -> key,
       "value" -> value,
       "required" -> required,
-      "reason" -> reason)
+      "reason" -> reason
+    )
 
   for {
     shape <- shapes
@@ -30,12 +32,15 @@ class LegacyPropertiesSuite extends StepSuite {
       (
         IcebergCompatV3Off,
         "delta.enableIcebergCompatV3",
-        "the table follows IcebergCompatV2, and only one version can be followed at a time"),
+        "the table follows IcebergCompatV2, and only one version can be followed at a time"
+      ),
       (
         ChangeDataFeedOff,
         "delta.enableChangeDataFeed",
-        "Iceberg writers do not write change data files"),
-      (RowTrackingOff, "delta.enableRowTracking", "Iceberg writers do not keep row ids"))
+        "Iceberg writers do not write change data files"
+      ),
+      (RowTrackingOff, "delta.enableRowTracking", "Iceberg writers do not keep row ids")
+    )
   } {
     Seq("false", "FALSE", " false ").foreach { value =>
       passes(rule, s"$key = '$value' with ${shape.name}")(having(table, key -> value))
@@ -57,10 +62,12 @@ class LegacyPropertiesSuite extends StepSuite {
   }
 
   // B8
-  private def constraint(key: String, name: String, fix: String) =
+  private def constraint(key: String, name: String, fix: String, price: String = "") =
     expect("INCOMPATIBLE_TABLE_FEATURE", Location.Property(key, Some("a > 0")), fix)(
       "feature" -> "checkConstraints",
-      "reason" -> s"the constraint $name uses it and Iceberg writers do not check it")
+      "reason" -> (s"the constraint $name uses it, and Iceberg writers would not check the " +
+        s"constraint$price")
+    )
 
   for (shape <- shapes) {
     val table = CompliantTable.of(shape.schema)
@@ -75,7 +82,9 @@ class LegacyPropertiesSuite extends StepSuite {
       constraint(
         "delta.constraints.pos",
         "pos",
-        "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1")
+        "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
+        "; a table that needs it has to leave icebergWriterCompatV1"
+      )
     }
     passes(NoCheckConstraints, s"a property that begins likewise, with ${shape.name}") {
       having(table, "delta.constraint" -> "a > 0", "constraints.pos" -> "a > 0")
@@ -85,10 +94,16 @@ class LegacyPropertiesSuite extends StepSuite {
     having(
       CompliantTable.of("a INT"),
       "delta.constraints.z" -> "a > 0",
-      "delta.constraints.my rule" -> "a > 0")
+      "delta.constraints.my rule" -> "a > 0"
+    )
   }(
-    constraint("delta.constraints.my rule", "my rule", "ALTER TABLE db.t DROP CONSTRAINT `my rule`"),
-    constraint("delta.constraints.z", "z", "ALTER TABLE db.t DROP CONSTRAINT z"))
+    constraint(
+      "delta.constraints.my rule",
+      "my rule",
+      "ALTER TABLE db.t DROP CONSTRAINT `my rule`"
+    ),
+    constraint("delta.constraints.z", "z", "ALTER TABLE db.t DROP CONSTRAINT z")
+  )
 
   // B10
   for (shape <- shapes; key <- Seq("delta.minReaderVersion", "delta.minWriterVersion"))
@@ -106,17 +121,20 @@ class LegacyPropertiesSuite extends StepSuite {
       FileFormat("orc", Map.empty) -> "orc",
       FileFormat("Parquet", Map.empty) -> "Parquet",
       FileFormat("parquet", Map("b" -> "2", "a" -> "1")) -> "parquet a=1 b=2",
-      FileFormat("", Map.empty) -> "").foreach { case (format, value) =>
+      FileFormat("", Map.empty) -> ""
+    ).foreach { case (format, value) =>
       refuses(FormatIsParquet, s"$format with ${shape.name}")(table.copy(format = format)) {
         expect(
           "WRONG_REQUIRED_TABLE_PROPERTY",
           Location.Property("format", Some(format.provider)),
           "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
-            "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t")(
+            "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
+        )(
           "property" -> "format",
           "value" -> value,
           "required" -> "parquet without options",
-          "reason" -> "the metadata of an Iceberg table names the format of each file")
+          "reason" -> "the metadata of an Iceberg table names the format of each file"
+        )
       }
     }
   }

@@ -32,7 +32,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     ("nested ids that are null", _.putNull(nested), ""),
     ("nested ids that are text", _.putString(nested, "col-1.element"), ""),
     ("nested ids that are a list", _.putStringArray(nested, Array("col-1.element")), ""),
-    ("a default that is null", _.putNull("CURRENT_DEFAULT"), "C12"))
+    ("a default that is null", _.putNull("CURRENT_DEFAULT"), "C12")
+  )
 
   private def allOf(table: TableState, before: TableState): Seq[Violation] =
     WriterCompatRules.check(table).toSeq ++
@@ -51,14 +52,16 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
       Moment.Creating(replacing = false),
       Moment.Creating(replacing = true),
       Moment.Enabling,
-      Moment.Changing)
+      Moment.Changing
+    )
     (what, mark, rule) <- marks
   } test(s"$what in ${shape.name}, $moment") {
     val before = CompliantTable.of(shape.schema)
     val table = before.copy(
       schema = marked(before.schema, shape.path)(mark),
       moment = moment,
-      previous = Some(before))
+      previous = Some(before)
+    )
     val found = allOf(table, before)
     assertWhole(found)
     assert(rule.isEmpty || found.exists(_.rule.id == rule))
@@ -68,7 +71,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     (what, ids) <- Seq[(String, MetadataBuilder)](
       "null" -> new MetadataBuilder().putNull("col-1.element"),
       "text" -> new MetadataBuilder().putString("col-1.element", "2"),
-      "a fraction" -> new MetadataBuilder().putDouble("col-1.element", 2.5))
+      "a fraction" -> new MetadataBuilder().putDouble("col-1.element", 2.5)
+    )
   } test(s"a nested id that is $what is none") {
     val table = CompliantTable.of("l ARRAY<INT>")
     val broken =
@@ -94,7 +98,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
       "delta.enableRowTracking",
       "delta.minReaderVersion",
       "delta.constraints.c",
-      "delta.appendOnly")
+      "delta.appendOnly"
+    )
   } test(s"the property $key that is null") {
     val before = CompliantTable.of("a INT")
     val table = before.copy(properties = before.properties.updated(key, null))
@@ -106,10 +111,9 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
   }
 
   test("metadata without schema, properties, format or partitions") {
-    val table = CompliantTable.of(new StructType()).copy(
-      properties = Map.empty,
-      format = FileFormat(null, null),
-      partitionColumns = Seq(null))
+    val table = CompliantTable
+      .of(new StructType())
+      .copy(properties = Map.empty, format = FileFormat(null, null), partitionColumns = Seq(null))
     val found = allOf(table, CompliantTable.of("a INT"))
     assertWhole(found)
     assert(Set("B1", "B2", "B3", "B4", "B12", "C18").subsetOf(found.map(_.rule.id).toSet))
@@ -121,7 +125,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
       ProtocolState(0, 0, None, None),
       ProtocolState(3, 7, None, None),
       ProtocolState(3, 7, Some(Set.empty), Some(Set.empty)),
-      ProtocolState(-1, Int.MaxValue, Some(Set("")), None)).foreach { protocol =>
+      ProtocolState(-1, Int.MaxValue, Some(Set("")), None)
+    ).foreach { protocol =>
       val found = allOf(table.copy(protocol = protocol), table)
       assertWhole(found)
       assert(found.exists(_.rule.id.startsWith("A")))
@@ -152,7 +157,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     StructType((1 to columns).flatMap { i =>
       Seq(
         StructField(s"c$i", ShortType, nullable = true, metadata),
-        StructField(s"C$i", list, nullable = true, metadata))
+        StructField(s"C$i", list, nullable = true, metadata)
+      )
     })
   }
 
@@ -169,14 +175,18 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
       Moment.Creating(replacing = false),
       Moment.Creating(replacing = true),
       Moment.Enabling,
-      Moment.Changing)
+      Moment.Changing
+    )
   } test(s"10 000 columns that break every rule there is, $moment") {
     val before = CompliantTable.of("a INT")
-    val table = CompliantTable.of("a INT").copy(
-      schema = broken(wide),
-      partitionColumns = (1 to 100).map(i => s"C$i"),
-      moment = moment,
-      previous = Some(before))
+    val table = CompliantTable
+      .of("a INT")
+      .copy(
+        schema = broken(wide),
+        partitionColumns = (1 to 100).map(i => s"C$i"),
+        moment = moment,
+        previous = Some(before)
+      )
     assertInTime(WriterCompatRules.check(table), atLeast = 8 * wide)
   }
 
@@ -186,13 +196,15 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
       schema = StructType(before.schema.map { f =>
         f.dataType match {
           case _: ArrayType => withNestedIds()(f)
-          case _ => f.copy(dataType = StringType, nullable = false)
+          case _            => f.copy(dataType = StringType, nullable = false)
         }
       }),
-      previous = Some(before))
+      previous = Some(before)
+    )
     assertInTime(
       WriterCompatRules.check(TableChange(before, after, ChangeKind.Ordinary)),
-      atLeast = 3 * wide)
+      atLeast = 3 * wide
+    )
   }
 
   test("10 000 new columns with ids that were given out") {
@@ -209,7 +221,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     val file = Added("f", Map("x" -> "1"), None, hasDeletionVector = true, repeated = true)
     assertInTime(
       (1 to 20000).iterator.flatMap(_ => WriterCompatRules.check(table, file)),
-      atLeast = 80000)
+      atLeast = 80000
+    )
   }
 
   test("schemas of depth 50, of structs, lists and maps in each other") {
@@ -220,14 +233,15 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     val schema = withIds(new StructType().add("k", keys).add("l", list))
     val compliant = CompliantTable.of(schema)
     val table = compliant.copy(properties =
-      compliant.properties + ("delta.columnMapping.maxColumnId" -> "200"))
+      compliant.properties + ("delta.columnMapping.maxColumnId" -> "200")
+    )
     val found = WriterCompatRules.check(table).toSeq
     assert(found.map(_.rule.id) == Seq("C7", "C7"))
     assertWhole(found)
     val changes = WriterCompatRules.check(
-      TableChange(table, table.copy(schema = new StructType()), ChangeKind.Ordinary))
+      TableChange(table, table.copy(schema = new StructType()), ChangeKind.Ordinary)
+    )
     assert(changes.toSeq == Nil)
-    assert(
-      WriterCompatRules.check(TableChange(table, table, ChangeKind.Ordinary)).toSeq == Nil)
+    assert(WriterCompatRules.check(TableChange(table, table, ChangeKind.Ordinary)).toSeq == Nil)
   }
 }

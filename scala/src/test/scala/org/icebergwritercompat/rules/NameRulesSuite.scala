@@ -26,14 +26,7 @@ class NameRulesSuite extends StepSuite {
   // N1: schema, the node to rename, its id and type, and the name it gets.
   Seq[(String, String, Seq[String], Long, String, String, String)](
     ("names that differ in their case", "a INT, A STRING", Seq("A"), 2, "a", "A_2 STRING", "A_2"),
-    (
-      "the same below",
-      "s STRUCT<x: INT, X: DATE>",
-      Seq("s", "X"),
-      3,
-      "s.x",
-      "s.X_2 DATE",
-      "X_2"),
+    ("the same below", "s STRUCT<x: INT, X: DATE>", Seq("s", "X"), 3, "s.x", "s.X_2 DATE", "X_2"),
     (
       "the same in an array",
       "l ARRAY<STRUCT<x: INT, X: INT>>",
@@ -41,7 +34,8 @@ class NameRulesSuite extends StepSuite {
       4,
       "l.element.x",
       "l.element.X_2 INT",
-      "X_2"),
+      "X_2"
+    ),
     (
       "the same in a map",
       "m MAP<INT, STRUCT<x: INT, X: INT>>",
@@ -49,49 +43,57 @@ class NameRulesSuite extends StepSuite {
       5,
       "m.value.x",
       "m.value.X_2 INT",
-      "X_2"),
+      "X_2"
+    ),
     (
       "a dotted name before the path it looks like",
       "`a.b` INT, a STRUCT<b: INT>",
       Seq("a.b"),
       1,
       "a.b",
-      "a_b_2 INT",
-      "a_b_2"),
+      "a_b INT",
+      "a_b"
+    ),
     (
       "a dotted name after it",
       "a STRUCT<b: INT>, `A.b` INT",
       Seq("A.b"),
       3,
       "a.b",
-      "A_b_2 INT",
-      "A_b_2"),
+      "A_b INT",
+      "A_b"
+    ),
     (
       "a dotted name like an element",
       "l ARRAY<INT>, `l.element` INT",
       Seq("l.element"),
       3,
       "l.element",
-      "l_element_2 INT",
-      "l_element_2"),
+      "l_element INT",
+      "l_element"
+    ),
     (
       "a dotted name like a map's value",
       "`m.value` INT, m MAP<INT, INT>",
       Seq("m.value"),
       1,
       "m.value",
-      "m_value_2 INT",
-      "m_value_2")).foreach { case (what, ddl, path, id, others, added, name) =>
+      "m_value INT",
+      "m_value"
+    )
+  ).foreach { case (what, ddl, path, id, others, added, name) =>
     val sqlPath = SchemaNode.sqlPath(path)
     val location = Location.Column(path, Some(id), Some(s"col-$id"))
     refuses(NamesAreDistinct, what)(CompliantTable.of(ddl))(
-      badName(location, adding(added))(sqlPath, indistinct(others)))
+      badName(location, adding(added))(sqlPath, indistinct(others))
+    )
     refuses(NamesAreDistinct, s"$what, on enabling") {
       CompliantTable.of(ddl).copy(moment = Moment.Enabling)
     } {
       badName(location, s"ALTER TABLE db.t RENAME COLUMN $sqlPath TO $name")(
         sqlPath,
-        indistinct(others))
+        indistinct(others)
+      )
     }
     test(s"N1 names a new table that N1 accepts instead of $what") {
       val table = CompliantTable.of(ddl).copy(moment = creating)
@@ -100,31 +102,39 @@ class NameRulesSuite extends StepSuite {
       assert(NamesAreDistinct.check(CompliantTable.of(columns)) == Nil)
     }
   }
+  refuses(NamesAreDistinct, "a name for which the nearest ones are taken") {
+    CompliantTable.of("a STRUCT<b: INT>, `a.b` INT, A_B INT, a_b_2 INT")
+  } {
+    badName(Location.Column(Seq("a.b"), Some(3), Some("col-3")), adding("a_b_3 INT"))(
+      "`a.b`",
+      indistinct("a.b")
+    )
+  }
   refuses(NamesAreDistinct, "three of one name in one violation")(
-    CompliantTable.of("abc INT, aBc INT, ABC INT")) {
+    CompliantTable.of("abc INT, aBc INT, ABC INT")
+  ) {
     badName(Location.Column(Seq("ABC"), Some(3), Some("col-3")), adding("ABC_2 INT"))(
       "ABC",
-      indistinct("abc, aBc"))
+      indistinct("abc, aBc")
+    )
   }
   refuses(NamesAreDistinct, "a column that is renamed to a name that is there") {
     val table = CompliantTable.of("a INT, b INT")
-    table.copy(
-      schema = changed(table.schema, Seq("a"))(_.copy(name = "B")),
-      previous = Some(table))
+    table.copy(schema = changed(table.schema, Seq("a"))(_.copy(name = "B")), previous = Some(table))
   } {
     badName(Location.Column(Seq("b"), Some(2), Some("col-2")), rename("b", "b_2"))(
       "b",
-      indistinct("B"))
+      indistinct("B")
+    )
   }
   refuses(NamesAreDistinct, "a new column before one that is there") {
     val table = CompliantTable.of("a INT")
-    table.copy(
-      schema = StructType(field("A", DateType, 2) +: table.schema),
-      previous = Some(table))
+    table.copy(schema = StructType(field("A", DateType, 2) +: table.schema), previous = Some(table))
   } {
     badName(Location.Column(Seq("A"), Some(2), Some("col-2")), adding("A_2 DATE"))(
       "A",
-      indistinct("a"))
+      indistinct("a")
+    )
   }
   passes(NamesAreDistinct, "one name in two structs, and parts of names") {
     CompliantTable.of("x INT, s STRUCT<x: INT>, t STRUCT<x: INT, s: INT>, `s_x` INT, `s.y` INT")
@@ -146,7 +156,9 @@ class NameRulesSuite extends StepSuite {
     }
     // Such a table exists, and Delta reads it: what Iceberg makes of it is a warning.
     Seq(Moment.Enabling, Moment.Changing).foreach { moment =>
-      passes(NoReservedNames, s"$name in a table that is there, $moment")(table.copy(moment = moment))
+      passes(NoReservedNames, s"$name in a table that is there, $moment")(
+        table.copy(moment = moment)
+      )
     }
 
     val before = CompliantTable.of("a INT, b INT")
@@ -155,9 +167,10 @@ class NameRulesSuite extends StepSuite {
         before.copy(schema = before.schema.add(field(name, DateType, 3)), previous = Some(before))
       TableChange(before, after, Ordinary)
     } {
-      badName(
-        Location.Column(Seq(name), Some(3), Some("col-3")),
-        adding(s"${name.drop(1)} DATE"))(name, metadataColumn)
+      badName(Location.Column(Seq(name), Some(3), Some("col-3")), adding(s"${name.drop(1)} DATE"))(
+        name,
+        metadataColumn
+      )
     }
     refuses(NoNewReservedNames, s"a column renamed to $name") {
       val renamed = changed(before.schema, Seq("b"))(_.copy(name = name))
@@ -176,21 +189,24 @@ class NameRulesSuite extends StepSuite {
     }
   }
   passes(NoReservedNames, "names like the reserved ones") {
-    CompliantTable.of("file INT, __file INT, _file_ INT, s STRUCT<_pos: INT>")
+    CompliantTable
+      .of("file INT, __file INT, _file_ INT, s STRUCT<_pos: INT>")
       .copy(moment = creating)
   }
 
   // N3
   for (shape <- shapes) {
-    val empty = CompliantTable.of(
-      changed(shape.schema, shape.path)(_.copy(dataType = new StructType())))
+    val empty =
+      CompliantTable.of(changed(shape.schema, shape.path)(_.copy(dataType = new StructType())))
     def unsupported(fix: String) =
       expect("UNSUPPORTED_DATA_TYPE", shape.location, fix)(
         "column" -> shape.sqlPath,
         "type" -> "STRUCT<>",
-        "nearest" -> "STRING")
+        "nearest" -> "STRING"
+      )
     refuses(NoEmptyStructs, s"an empty struct in ${shape.name}")(empty)(
-      unsupported(adding(s"${shape.sqlPath} STRING")))
+      unsupported(adding(s"${shape.sqlPath} STRING"))
+    )
     refuses(NoEmptyStructs, s"an empty struct in ${shape.name} on enabling") {
       empty.copy(moment = Moment.Enabling)
     }(unsupported(s"ALTER TABLE db.t DROP COLUMN ${shape.sqlPath}"))
@@ -202,17 +218,17 @@ class NameRulesSuite extends StepSuite {
   }
   refuses(NoEmptyStructs, "an element, a key and a value") {
     CompliantTable.of("l ARRAY<STRUCT<>>, m MAP<STRUCT<>, ARRAY<STRUCT<>>>")
-  }(Seq(
-    (Seq("l", "element"), 2, "l ARRAY<STRING>"),
-    (Seq("m", "key"), 4, "m MAP<STRING, ARRAY<STRING>>"),
-    (Seq("m", "value", "element"), 6, "m MAP<STRING, ARRAY<STRING>>")).map {
-    case (path, id, column) =>
-      expect(
-        "UNSUPPORTED_DATA_TYPE",
-        Location.Column(path, Some(id.toLong), None),
-        adding(column))(
+  }(
+    Seq(
+      (Seq("l", "element"), 2, "l ARRAY<STRING>"),
+      (Seq("m", "key"), 4, "m MAP<STRING, ARRAY<STRING>>"),
+      (Seq("m", "value", "element"), 6, "m MAP<STRING, ARRAY<STRING>>")
+    ).map { case (path, id, column) =>
+      expect("UNSUPPORTED_DATA_TYPE", Location.Column(path, Some(id.toLong), None), adding(column))(
         "column" -> path.mkString("."),
         "type" -> "STRUCT<>",
-        "nearest" -> "STRING")
-  }: _*)
+        "nearest" -> "STRING"
+      )
+    }: _*
+  )
 }

@@ -12,8 +12,10 @@ class ProfileSuite extends StepSuite {
           3,
           7,
           Some(Set("columnMapping") ++ readers.intersect(Set(feature))),
-          Some(features + feature)),
-        profile = profile)
+          Some(features + feature)
+        ),
+        profile = profile
+      )
 
   private val readers = Set("typeWidening-preview", "catalogManaged")
 
@@ -23,7 +25,8 @@ class ProfileSuite extends StepSuite {
     ("rowTracking", "A6", "Iceberg writers do not keep row ids"),
     ("checkpointProtection", "A5", notListed),
     ("typeWidening-preview", "A5", notListed),
-    ("catalogManaged", "A5", notListed))
+    ("catalogManaged", "A5", notListed)
+  )
 
   test("the differences between the profiles are these") {
     assert(Profile.all == Seq(Profile.Rfc, Profile.RfcCurrent))
@@ -42,7 +45,9 @@ class ProfileSuite extends StepSuite {
         found.parameters == Map(
           "feature" -> feature,
           "reason" -> (s"$reason; the profile rfc-current accepts it: " +
-            "SET spark.icebergWriterCompat.profile=rfc-current")))
+            "SET spark.icebergWriterCompat.profile=rfc-current")
+        )
+      )
     }
     test(s"rfc-current accepts $feature with ${shape.name}") {
       assert(WriterCompatRules.check(supporting(feature, Profile.RfcCurrent, shape)).toSeq == Nil)
@@ -69,20 +74,24 @@ class ProfileSuite extends StepSuite {
         .of("a INT")
         .copy(
           protocol = ProtocolState(3, 7, Some(Set("columnMapping")), Some(features + feature)),
-          profile = Profile.RfcCurrent)
+          profile = Profile.RfcCurrent
+        )
       assert(
         WriterCompatRules.check(table).map(v => v.rule.id -> v.parameters("found")).toSeq ==
-          Seq("A4" -> s"$feature only in writerFeatures"))
+          Seq("A4" -> s"$feature only in writerFeatures")
+      )
     }
     test(s"A7 refuses $feature at reader version 2 under rfc-current") {
       val table = CompliantTable
         .of("a INT")
         .copy(
           protocol = ProtocolState(2, 7, None, Some(features + feature)),
-          profile = Profile.RfcCurrent)
+          profile = Profile.RfcCurrent
+        )
       assert(
         WriterCompatRules.check(table).map(v => v.rule.id -> v.parameters("found")).toSeq ==
-          Seq("A7" -> s"$feature with reader version 2"))
+          Seq("A7" -> s"$feature with reader version 2")
+      )
     }
   }
 

@@ -21,7 +21,9 @@ object Statements extends Assertions {
     }
 }
 
-/** Emits tests for rules of all kinds: the whole violation is compared, and its statement parsed. */
+/**
+ * Emits tests for rules of all kinds: the whole violation is compared, and its statement parsed.
+ */
 abstract class StepSuite extends RuleSuite {
 
   /** The one violation that is found. */
@@ -31,28 +33,31 @@ abstract class StepSuite extends RuleSuite {
   }
 
   private def assertFound(rule: Rule, found: Seq[Violation], expected: Seq[Expected]): Unit = {
-    assert(
-      found.map(v => Expected(v.condition.name, v.location, v.fix, v.parameters)) == expected)
+    assert(found.map(v => Expected(v.condition.name, v.location, v.fix, v.parameters)) == expected)
     assert(found.nonEmpty && found.forall(_.rule eq rule))
     found.foreach(v => Statements.assertParsed(v.fix))
   }
 
   override protected def refuses(rule: TableRule, what: String)(table: => TableState)(
-      expected: Expected*): Unit =
+      expected: Expected*
+  ): Unit =
     test(s"${rule.id} refuses $what")(assertFound(rule, rule.check(table), expected))
 
   protected def passes(rule: ChangeRule, what: String)(change: => TableChange): Unit =
     test(s"${rule.id} accepts $what")(assert(rule.check(change) == Nil))
 
   protected def refuses(rule: ChangeRule, what: String)(change: => TableChange)(
-      expected: Expected*): Unit =
+      expected: Expected*
+  ): Unit =
     test(s"${rule.id} refuses $what")(assertFound(rule, rule.check(change), expected))
 
   protected def passes(rule: ActionRule, what: String)(table: => TableState)(
-      action: => DataAction): Unit =
+      action: => DataAction
+  ): Unit =
     test(s"${rule.id} accepts $what")(assert(rule.check(table, action) == Nil))
 
   protected def refuses(rule: ActionRule, what: String)(table: => TableState)(
-      action: => DataAction)(expected: Expected*): Unit =
+      action: => DataAction
+  )(expected: Expected*): Unit =
     test(s"${rule.id} refuses $what")(assertFound(rule, rule.check(table, action), expected))
 }

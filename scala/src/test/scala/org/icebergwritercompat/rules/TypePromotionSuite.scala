@@ -24,20 +24,23 @@ class TypePromotionSuite extends AnyFunSuite {
     TimestampType,
     TimestampNTZType,
     ArrayType(IntegerType),
-    new StructType().add("x", IntegerType))
+    new StructType().add("x", IntegerType)
+  )
 
   // All that Iceberg v2 has, spelled out; everything else is refused.
   private val promotions: Set[(DataType, DataType)] = Set(
     (IntegerType, LongType),
     (FloatType, DoubleType),
     (DecimalType(10, 0), DecimalType(20, 0)),
-    (DecimalType(10, 2), DecimalType(12, 2)))
+    (DecimalType(10, 2), DecimalType(12, 2))
+  )
   private val harmless: Set[(DataType, DataType)] = promotions ++ Set[(DataType, DataType)](
     (ByteType, ShortType),
     (ByteType, IntegerType),
     (ByteType, LongType),
     (ShortType, IntegerType),
-    (ShortType, LongType))
+    (ShortType, LongType)
+  )
 
   for (from <- types; to <- types)
     test(s"${from.sql} to ${to.sql}") {
@@ -59,9 +62,14 @@ class TypePromotionSuite extends AnyFunSuite {
           change(
             "fromType" -> "decimal(5,2)",
             "toType" -> "decimal(9,2)",
-            "fieldPath" -> "value.element"))) == Seq(
+            "fieldPath" -> "value.element"
+          )
+        )
+      ) == Seq(
         Recorded(Nil, Some(ByteType -> IntegerType)),
-        Recorded(Seq("value", "element"), Some(DecimalType(5, 2) -> DecimalType(9, 2)))))
+        Recorded(Seq("value", "element"), Some(DecimalType(5, 2) -> DecimalType(9, 2)))
+      )
+    )
   }
 
   test("a field without a record, or with an empty one, has no changes") {
@@ -75,7 +83,8 @@ class TypePromotionSuite extends AnyFunSuite {
       record(change("fromType" -> "null", "toType" -> "\"")),
       new MetadataBuilder().putString("delta.typeChanges", "[]").build(),
       new MetadataBuilder().putNull("delta.typeChanges").build(),
-      new MetadataBuilder().putLongArray("delta.typeChanges", Array(1L)).build())
+      new MetadataBuilder().putLongArray("delta.typeChanges", Array(1L)).build()
+    )
     unreadable.foreach { metadata =>
       assert(recorded(metadata) == Seq(Recorded(Nil, None)), metadata)
       assert(recorded(metadata).forall(!_.isReadable))

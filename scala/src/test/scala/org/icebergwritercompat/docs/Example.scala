@@ -1,0 +1,178 @@
+package org.icebergwritercompat.docs
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules._
+import org.icebergwritercompat.rules.DataAction._
+
+import scala.jdk.CollectionConverters._
+
+/** One rule at work: something that it accepts, and something that it refuses. */
+sealed trait RuleExample {
+  def rule: Rule
+
+  /** The language that the example is written in, as Markdown calls it. */
+  def language: String
+
+  /** What there is before, for both. */
+  def setUp: Seq[String]
+
+  /** What the rule accepts. */
+  def passes: Seq[String]
+
+  /** What the rule refuses. */
+  def fails: Seq[String]
+
+  /** The sub-condition of the refusal. */
+  def condition: String
+
+  /** What the refusal says, besides its condition and the sentence that is the same for all. */
+  def says: String
+}
+
+/**
+ * Statements a user types; the last of those that pass or fail is the one that is judged.
+ *
+ * @param condition
+ *   where it is not the rule that is refused for, but the table as a whole
+ */
+final case class SqlExample(
+    rule: Rule,
+    setUp: Seq[String],
+    passes: Seq[String],
+    fails: Seq[String],
+    condition: String,
+    says: String
+) extends RuleExample {
+  override val language = "sql"
+}
+
+/**
+ * Lines of a log, for what no statement can do.
+ *
+ * What a line leaves out is as in a table that keeps all rules; the schema and other JSON that the
+ * log has as text is written as what it stands for.
+ */
+final case class LogExample(rule: Rule, setUp: Seq[String], passes: Seq[String], fails: Seq[String])
+    extends RuleExample {
+
+  override val language = "json"
+
+  /** What the rules find in the lines that pass. */
+  def foundInPassing: Seq[Violation] = judged(passes)._2
+
+  /** What they find in those that fail. */
+  def foundInFailing: Seq[Violation] = judged(fails)._2
+
+  override def condition: String = foundInFailing.head.condition.name
+
+  override def says: String = {
+    val (table, found) = judged(fails)
+    RuleExample.particulars(IcebergWriterCompatException.of(table, found.head).getMessage)
+  }
+
+  private def judged(lines: Seq[String]): (TableState, Seq[Violation]) = {
+    val before = LogLines.table(LogLines.compliant, setUp)
+    val after = LogLines.table(before, lines)
+    val change =
+      TableChange(before, after.copy(previous = Some(before)), ChangeKind.Ordinary)
+    val ofActions = LogLines.actions(after, lines).flatMap(WriterCompatRules.check(after, _))
+    val found = WriterCompatRules.check(after).toSeq ++ WriterCompatRules.check(change) ++ ofActions
+    // A rule on one version says nothing of the version before.
+    val isChange = rule.isInstanceOf[ChangeRule]
+    (after, if (isChange) found else found.filterNot(_.rule.isInstanceOf[ChangeRule]))
+  }
+}
+
+object RuleExample {
+
+  private val opening = "as an Apache Iceberg table. "
+
+  /** What a refusal says besides its condition and the sentence that is the same for all. */
+  def particulars(message: String): String = {
+    val at = message.indexOf(opening)
+    require(at >= 0, message)
+    message.substring(at + opening.length)
+  }
+}
+
+/** Reads lines of a log as the rules see them. */
+private[docs] object LogLines {
+
+  private val mapper = new ObjectMapper
+
+  /** A table that keeps all rules. */
+  val compliant: TableState = CompliantTable.of("id INT").copy(name = "shop.sales")
+
+  private def entries(lines: Seq[String]): Seq[(String, JsonNode)] =
+    lines.map { line =>
+      val entry = mapper.readTree(line).properties().asScala.head
+      entry.getKey -> entry.getValue
+    }
+
+  /** The table that the lines leave, from what it was before. */
+  def table(before: TableState, lines: Seq[String]): TableState =
+    entries(lines).foldLeft(before) {
+      case (table, ("protocol", protocol)) => table.copy(protocol = protocolOf(protocol))
+      case (table, ("metaData", metadata)) => withMetadata(table, metadata)
+      case (table, _)                      => table
+    }
+
+  private def protocolOf(node: JsonNode): ProtocolState =
+    ProtocolState(
+      node.get("minReaderVersion").asInt,
+      node.get("minWriterVersion").asInt,
+      Option(node.get("readerFeatures")).map(texts(_).toSet),
+      Option(node.get("writerFeatures")).map(texts(_).toSet)
+    )
+
+  private def withMetadata(before: TableState, node: JsonNode): TableState = {
+    val schema = Option(node.get("schemaString"))
+      .map(json => DataType.fromJson(json.toString).asInstanceOf[StructType])
+      .getOrElse(before.schema)
+    val ids = SchemaNode.flatten(schema).flatMap(_.id)
+    val highest = (before.maxColumnId +: ids).max
+    val configuration = Option(node.get("configuration")).map(textsByKey).getOrElse(Map.empty)
+    before.copy(
+      schema = schema,
+      properties = before.properties +
+        ("delta.columnMapping.maxColumnId" -> highest.toString) ++ configuration,
+      partitionColumns =
+        Option(node.get("partitionColumns")).map(texts).getOrElse(before.partitionColumns),
+      format = Option(node.get("format"))
+        .map(f => FileFormat(f.get("provider").asText, textsByKey(f.get("options"))))
+        .getOrElse(before.format)
+    )
+  }
+
+  /** The other actions of the commit. */
+  def actions(table: TableState, lines: Seq[String]): Seq[DataAction] = {
+    val all = entries(lines)
+    def pathOf(entry: (String, JsonNode)) = entry._2.path("path").asText
+    all.zipWithIndex.collect {
+      case (entry @ ("add", add), i) =>
+        Added(
+          pathOf(entry),
+          textsByKey(add.get("partitionValues")),
+          Option(add.get("stats")).flatMap(s =>
+            FileStatistics.parse(s.toString, table.physicalNames)
+          ),
+          add.has("deletionVector"),
+          repeated =
+            all.take(i).exists(other => other._1 == "add" && pathOf(other) == pathOf(entry))
+        )
+      case (entry @ ("remove", remove), _) =>
+        Removed(pathOf(entry), remove.get("dataChange").asBoolean)
+      case (entry @ ("cdc", _), _)         => ChangeData(pathOf(entry))
+      case (("domainMetadata", domain), _) =>
+        val columns = domain.get("configuration").get("clusteringColumns")
+        Clustered(columns.asScala.toSeq.map(texts))
+    }
+  }
+
+  private def texts(list: JsonNode): Seq[String] = list.asScala.toSeq.map(_.asText)
+
+  private def textsByKey(node: JsonNode): Map[String, String] =
+    node.properties().asScala.map(entry => entry.getKey -> entry.getValue.asText).toMap
+}

@@ -1,0 +1,537 @@
+package org.icebergwritercompat.docs
+
+import org.icebergwritercompat.rules._
+
+/**
+ * An example for each rule: statements where one can break the rule, lines of the log elsewhere.
+ */
+object RuleExamples {
+
+  private val enabled = "'delta.enableIcebergWriterCompatV1' = 'true'"
+  private val on = s"USING delta TBLPROPERTIES ($enabled)"
+
+  private def onWith(properties: String) = s"USING delta\n  TBLPROPERTIES ($enabled, $properties)"
+
+  private val sales = s"CREATE TABLE sales (id INT, amount INT) $on"
+
+  /** Says what the refusal says; its last line is the statement that mends it. */
+  private def sql(rule: Rule, condition: String, setUp: Seq[String] = Nil)(passes: String*)(
+      fails: String*
+  )(says: String*): SqlExample =
+    SqlExample(rule, setUp, passes, fails, condition, says.mkString("\n"))
+
+  private def log(rule: Rule, setUp: String*)(passes: String*)(fails: String*): LogExample =
+    LogExample(rule, setUp, passes, fails)
+
+  private def metaData(parts: String*): String = s"""{"metaData": {${parts.mkString(",\n  ")}}}"""
+
+  private def schema(fields: String*): String =
+    s""""schemaString": {"type": "struct", "fields": [\n    ${fields.mkString(",\n    ")}]}"""
+
+  private def configuration(key: String, value: String): String =
+    s""""configuration": {"$key": "$value"}"""
+
+  private def maxColumnId(id: Int): String =
+    configuration("delta.columnMapping.maxColumnId", id.toString)
+
+  /** A field as the log has it; `more` is further metadata. */
+  private def field(
+      name: String,
+      dataType: String,
+      id: Int,
+      more: String = "",
+      nullable: Boolean = true
+  ): String =
+    s"""{"name": "$name", "type": $dataType, "nullable": $nullable, "metadata": {""" +
+      s"""\n      "delta.columnMapping.id": $id, "delta.columnMapping.physicalName": "col-$id"""" +
+      (if (more.isEmpty) "" else s",\n      $more") + "}}"
+
+  private val int = "\"integer\""
+
+  private def struct(fields: String*): String =
+    s"""{"type": "struct", "fields": [\n      ${fields
+        .map(_.replace("\n", "\n  "))
+        .mkString(",\n      ")}]}"""
+
+  private val list =
+    """{"type": "array", "elementType": "string", "containsNull": true}"""
+
+  private def nestedId(key: String, id: Int): String =
+    s""""delta.columnMapping.nested.ids": {"$key": $id}"""
+
+  private def protocol(reader: Int, readers: Seq[String], writers: Seq[String], writer: Int = 7) = {
+    def quoted(names: Seq[String]) = names.map(name => s""""$name"""").mkString("[", ", ", "]")
+    val readerFeatures =
+      if (readers.isEmpty) "" else s"""\n  "readerFeatures": ${quoted(readers)},"""
+    s"""{"protocol": {"minReaderVersion": $reader, "minWriterVersion": $writer,""" +
+      s"""$readerFeatures\n  "writerFeatures": ${quoted(writers)}}}"""
+  }
+
+  private val three = Seq("columnMapping", "icebergCompatV2", "icebergWriterCompatV1")
+
+  private def add(path: String, values: String, stats: String, more: String = ""): String =
+    s"""{"add": {"path": "$path", "partitionValues": {$values}, "size": 742,\n  """ +
+      s""""modificationTime": 0, "dataChange": true, "stats": {$stats}$more}}"""
+
+  private val rows = "\"numRecords\": 3"
+
+  private def remove(path: String, dataChange: Boolean): String =
+    s"""{"remove": {"path": "$path", "deletionTimestamp": 0, "dataChange": $dataChange}}"""
+
+  private def clustering(column: String): String =
+    """{"domainMetadata": {"domain": "delta.clustering", "removed": false,""" +
+      s"""\n  "configuration": {"clusteringColumns": [["$column"]]}}}"""
+
+  private val widening = "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+
+  private val wrongProperty = "WRONG_REQUIRED_TABLE_PROPERTY"
+  private val incompatibleFeature = "INCOMPATIBLE_TABLE_FEATURE"
+
+  private val properties: Seq[RuleExample] = Seq(
+    log(PropertyRules.WriterCompatEnabled)(
+      metaData(configuration("delta.enableIcebergWriterCompatV1", "true"))
+    )(metaData(configuration("delta.enableIcebergWriterCompatV1", "false"))),
+    sql(PropertyRules.IcebergCompatV2Enabled, wrongProperty)(sales)(
+      "CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.enableIcebergCompatV2' = 'false'")
+    )(
+      "Table shop.sales, rule B2: the property delta.enableIcebergCompatV2 is false, but " +
+        "it must be true, because all conditions of IcebergCompatV2 must hold too.",
+      "Run: CREATE TABLE shop.sales (id INT, amount INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergCompatV2' = 'true', 'delta.enableIcebergWriterCompatV1' = " +
+        "'true')"
+    ),
+    sql(PropertyRules.ColumnMappingById, wrongProperty)(
+      "CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.columnMapping.mode' = 'id'")
+    )("CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.columnMapping.mode' = 'name'"))(
+      "Table shop.sales, rule B3: the property delta.columnMapping.mode is name, but it " +
+        "must be id, because only in this mode does a reader find a column by its id, " +
+        "whoever wrote the file.",
+      "Run: CREATE TABLE shop.sales (id INT, amount INT) USING delta TBLPROPERTIES " +
+        "('delta.columnMapping.mode' = 'id', 'delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(PropertyRules.IcebergCompatV1Off, wrongProperty, Seq(sales))(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'false')"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'true')")(
+      "Table shop.sales, rule B5: the property delta.enableIcebergCompatV1 is true, but it " +
+        "must be false, because the table follows IcebergCompatV2, and only one version can " +
+        "be followed at a time.",
+      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = " +
+        "'false')"
+    ),
+    sql(PropertyRules.IcebergCompatV3Off, wrongProperty, Seq(sales))(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'false')"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'true')")(
+      "Table shop.sales, rule B5v3: the property delta.enableIcebergCompatV3 is true, but " +
+        "it must be false, because the table follows IcebergCompatV2, and only one version " +
+        "can be followed at a time.",
+      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = " +
+        "'false')"
+    ),
+    sql(PropertyRules.DeletionVectorsOff, wrongProperty, Seq(sales))(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")(
+      "Table shop.sales, rule B6: the property delta.enableDeletionVectors is true, but it " +
+        "must be false, because Iceberg readers of format version 2 do not see rows deleted " +
+        "by deletion vectors.",
+      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = " +
+        "'false')"
+    ),
+    sql(PropertyRules.ChangeDataFeedOff, wrongProperty, Seq(sales))(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")(
+      "Table shop.sales, rule B7: the property delta.enableChangeDataFeed is true, but it " +
+        "must be false, because Iceberg writers do not write change data files.",
+      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = " +
+        "'false')"
+    ),
+    sql(PropertyRules.NoCheckConstraints, incompatibleFeature, Seq(sales))(
+      "INSERT INTO sales SELECT * FROM VALUES (1, 10) AS rows(id, amount) WHERE amount > 0"
+    )("ALTER TABLE sales ADD CONSTRAINT positive CHECK (amount > 0)")(
+      "Table shop.sales, rule B8: the table feature checkConstraints is not compatible, " +
+        "because the constraint positive uses it, and Iceberg writers would not check the " +
+        "constraint; a table that needs it has to leave icebergWriterCompatV1.",
+      "Run: ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
+    ),
+    sql(PropertyRules.RowTrackingOff, wrongProperty, Seq(sales))(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")(
+      "Table shop.sales, rule B9: the property delta.enableRowTracking is true, but it " +
+        "must be false, because Iceberg writers do not keep row ids.",
+      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
+    ),
+    log(PropertyRules.NoProtocolVersions)(metaData(configuration("owner", "shop")))(
+      metaData(configuration("delta.minWriterVersion", "7"))
+    ),
+    log(PropertyRules.FormatIsParquet)(
+      metaData("\"format\": {\"provider\": \"parquet\", \"options\": {}}")
+    )(metaData("\"format\": {\"provider\": \"orc\", \"options\": {}}"))
+  )
+
+  private val columns: Seq[RuleExample] = Seq(
+    sql(SchemaRules.TypesAreSupported, "UNSUPPORTED_DATA_TYPE", Seq(sales))(
+      "ALTER TABLE sales ADD COLUMNS (quantity INT)"
+    )("ALTER TABLE sales ADD COLUMNS (quantity SMALLINT)")(
+      "Table shop.sales, rule C7: column quantity has the type SMALLINT, which Iceberg " +
+        "does not have. The nearest it has is INT.",
+      "Run: ALTER TABLE shop.sales ADD COLUMNS (quantity INT)"
+    ),
+    sql(NameRules.NoEmptyStructs, "UNSUPPORTED_DATA_TYPE", Seq(sales))(
+      "ALTER TABLE sales ADD COLUMNS (details STRUCT<note: STRING>)"
+    )("ALTER TABLE sales ADD COLUMNS (details STRUCT<>)")(
+      "Table shop.sales, rule N3: column details has the type STRUCT<>, which Iceberg does " +
+        "not have. The nearest it has is STRING.",
+      "Run: ALTER TABLE shop.sales ADD COLUMNS (details STRING)"
+    ),
+    sql(NameRules.NamesAreDistinct, "INCOMPATIBLE_COLUMN_NAME")(
+      s"CREATE TABLE sales (`store.city` STRING, store STRUCT<name: STRING>)\n  $on"
+    )(s"CREATE TABLE sales (`store.city` STRING, store STRUCT<city: STRING>)\n  $on")(
+      "Table shop.sales, rule N1: the column `store.city` cannot have this name, because " +
+        "Iceberg's index of names cannot tell it from store.city.",
+      "Run: CREATE TABLE shop.sales (store_city STRING, store STRUCT<city: STRING>) USING " +
+        "delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(NameRules.NoReservedNames, "INCOMPATIBLE_COLUMN_NAME")(
+      s"CREATE TABLE sales (id INT, file STRING) $on"
+    )(s"CREATE TABLE sales (id INT, _file STRING) $on")(
+      "Table shop.sales, rule N2: the column _file cannot have this name, because Iceberg " +
+        "has a metadata column of this name.",
+      "Run: CREATE TABLE shop.sales (id INT, file STRING) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    log(SchemaRules.NoInvariants)(metaData(schema(field("id", int, 1))))(
+      metaData(
+        schema(
+          field(
+            "id",
+            int,
+            1,
+            "\"delta.invariants\": \"{\\\"expression\\\":{\\\"expression\\\":\\\"id > 0\\\"}}\""
+          )
+        )
+      )
+    ),
+    sql(SchemaRules.NoIdentityColumns, incompatibleFeature)(
+      s"CREATE TABLE sales (id BIGINT, amount INT) $on"
+    )(s"CREATE TABLE sales (id BIGINT GENERATED ALWAYS AS IDENTITY, amount INT)\n  $on")(
+      "Table shop.sales, rule C10: the table feature identityColumns is not compatible, " +
+        "because column id uses it by its metadata delta.identity.start, and Iceberg writers " +
+        "would not give out the next numbers.",
+      "Run: CREATE TABLE shop.sales (id BIGINT, amount INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(SchemaRules.NoGeneratedColumns, incompatibleFeature)(
+      s"CREATE TABLE sales (at TIMESTAMP, day DATE) $on"
+    )(s"CREATE TABLE sales (at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))\n  $on")(
+      "Table shop.sales, rule C11: the table feature generatedColumns is not compatible, " +
+        "because column day uses it by its metadata delta.generationExpression, and Iceberg " +
+        "writers would not compute the column.",
+      "Run: CREATE TABLE shop.sales (at TIMESTAMP, day DATE) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(SchemaRules.NoColumnDefaults, incompatibleFeature)(sales)(
+      "CREATE TABLE sales (id INT, amount INT DEFAULT 0) " +
+        onWith("'delta.feature.allowColumnDefaults' = 'supported'")
+    )(
+      "Table shop.sales, rule C12: the table feature allowColumnDefaults is not " +
+        "compatible, because column amount uses it by its metadata CURRENT_DEFAULT, and " +
+        "Iceberg format version 2 has no column defaults.",
+      "Run: CREATE TABLE shop.sales (id INT, amount INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(
+      SchemaRules.RecordedTypeChangesArePromotions,
+      "INCOMPATIBLE_SCHEMA_CHANGE",
+      Seq(sales, widening)
+    )("ALTER TABLE sales ALTER COLUMN amount TYPE BIGINT")(
+      "ALTER TABLE sales ALTER COLUMN amount TYPE DOUBLE"
+    )(
+      "Table shop.sales, rule C13: column amount changes from INT to DOUBLE, but Iceberg " +
+        "cannot read the older files with the newer type.",
+      "Run: ALTER TABLE shop.sales ADD COLUMNS (amount_2 DOUBLE)"
+    ),
+    log(SchemaRules.PartitionColumnsAreTopLevel)(
+      metaData(
+        schema(field("id", int, 1), field("day", "\"date\"", 2)),
+        "\"partitionColumns\": [\"day\"]"
+      )
+    )(
+      metaData(
+        schema(field("id", int, 1), field("store", struct(field("city", "\"string\"", 3)), 2)),
+        "\"partitionColumns\": [\"store\"]"
+      )
+    ),
+    sql(SchemaRules.NoDecimalPartitions, "INCOMPATIBLE_PARTITIONING")(
+      s"CREATE TABLE sales (id INT, price BIGINT) USING delta PARTITIONED BY (price)\n" +
+        s"  TBLPROPERTIES ($enabled)"
+    )(
+      s"CREATE TABLE sales (id INT, price DECIMAL(9,2)) USING delta PARTITIONED BY (price)\n" +
+        s"  TBLPROPERTIES ($enabled)"
+    )(
+      "Table shop.sales, rule C18d: the rows cannot be laid out by price, because price is " +
+        "a decimal: Iceberg and the protocol allow it, but Delta Spark 4.4.0 refuses it " +
+        "under IcebergCompatV2 by mistake.",
+      "Run: CREATE TABLE shop.sales (id INT, price DECIMAL(9,2)) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    log(SchemaRules.FieldsHaveIdAndPhysicalName)(metaData(schema(field("id", int, 1))))(
+      metaData(schema("""{"name": "id", "type": "integer", "nullable": true, "metadata": {
+            |      "delta.columnMapping.id": 1}}""".stripMargin))
+    ),
+    log(SchemaRules.PhysicalNameIsColId)(metaData(schema(field("id", int, 1))))(
+      metaData(
+        schema(
+          """{"name": "id", "type": "integer", "nullable": true, "metadata": {
+            |      "delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "id"}}""".stripMargin
+        )
+      )
+    ),
+    log(SchemaRules.CollectionsHaveNestedIds)(
+      metaData(schema(field("tags", list, 1, nestedId("col-1.element", 2))))
+    )(metaData(schema(field("tags", list, 1)))),
+    log(SchemaRules.IdsAreUnique)(metaData(schema(field("id", int, 1), field("amount", int, 2))))(
+      metaData(schema(field("id", int, 1), field("amount", int, 1)))
+    ),
+    log(PropertyRules.MaxColumnIdCoversAllIds)(
+      metaData(schema(field("id", int, 1), field("amount", int, 2)), maxColumnId(2))
+    )(metaData(schema(field("id", int, 1), field("amount", int, 2)), maxColumnId(1)))
+  )
+
+  private val protocols: Seq[RuleExample] = Seq(
+    log(ProtocolRules.ReaderKnowsColumnMapping)(protocol(2, Nil, three))(protocol(1, Nil, three)),
+    log(ProtocolRules.WriterVersionIsSeven)(protocol(2, Nil, three))(
+      protocol(2, Nil, three, writer = 8)
+    ),
+    log(ProtocolRules.WriterFeaturesListed)(protocol(2, Nil, three))(
+      protocol(2, Nil, three.filterNot(_ == "icebergCompatV2"))
+    ),
+    log(ProtocolRules.FeatureListsAreConsistent)(protocol(3, Seq("columnMapping"), three))(
+      protocol(3, Seq("columnMapping", "icebergCompatV2"), three)
+    ),
+    sql(ProtocolRules.FeaturesAreNotForbidden, incompatibleFeature)(
+      "CREATE TABLE sales (id INT) " + onWith("'delta.feature.v2Checkpoint' = 'supported'")
+    )("CREATE TABLE sales (id INT) " + onWith("'delta.feature.deletionVectors' = 'supported'"))(
+      "Table shop.sales, rule A6: the table feature deletionVectors is not compatible, " +
+        "because Iceberg readers of format version 2 do not see deletion vectors.",
+      "Run: CREATE TABLE shop.sales (id INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(ProtocolRules.FeaturesAreAllowed, incompatibleFeature)(
+      "CREATE TABLE sales (id INT) " + onWith("'delta.feature.inCommitTimestamp' = 'supported'")
+    )(
+      "CREATE TABLE sales (id INT) " + onWith("'delta.feature.checkpointProtection' = 'supported'")
+    )(
+      "Table shop.sales, rule A5: the table feature checkpointProtection is not " +
+        "compatible, because it is not on the list of features the RFC allows; the profile " +
+        "rfc-current accepts it: SET spark.icebergWriterCompat.profile=rfc-current.",
+      "Run: CREATE TABLE shop.sales (id INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    log(ProtocolRules.ReaderVersionFitsFeatures)(
+      protocol(3, Seq("columnMapping", "v2Checkpoint"), three :+ "v2Checkpoint")
+    )(protocol(2, Nil, three :+ "v2Checkpoint")),
+    log(ProtocolRules.RequiredFeaturesAreThere)(
+      protocol(2, Nil, three ++ Seq("clustering", "domainMetadata"))
+    )(protocol(2, Nil, three :+ "clustering")),
+    log(SchemaRules.TimestampNtzIsSupported)(
+      protocol(3, Seq("columnMapping", "timestampNtz"), three :+ "timestampNtz"),
+      metaData(schema(field("at", "\"timestamp_ntz\"", 1)))
+    )(protocol(2, Nil, three), metaData(schema(field("at", "\"timestamp_ntz\"", 1)))),
+    sql(
+      FileRules.LiveFilesWereWrittenById,
+      "TABLE_NOT_COMPLIANT",
+      Seq(sales, "ALTER TABLE sales DROP FEATURE icebergWriterCompatV1")
+    )("INSERT INTO sales VALUES (1, 10)", s"ALTER TABLE sales SET TBLPROPERTIES ($enabled)")(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV2' = 'false')",
+      "INSERT INTO sales VALUES (1, 10)",
+      "ALTER TABLE sales SET TBLPROPERTIES\n" +
+        s"  ('delta.enableIcebergCompatV2' = 'true', $enabled)"
+    )(
+      "Table shop.sales, rules E1: the feature cannot be switched on for this table as it " +
+        "is. Findings (1):",
+      "- E1, 1 data file(s), such as part-00000.parquet. What must hold: Every live data " +
+        "file was written with a field id for each column, element, key and value.",
+      "The rows can be copied into a new table that has the feature.",
+      "Run: CREATE TABLE shop.sales_iceberg USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM shop.sales"
+    )
+  )
+
+  private val changes: Seq[RuleExample] = Seq(
+    sql(ChangeRules.SwitchedOffWithTheFeatureOnly, "DISABLING_REQUIRED_TABLE_FEATURE", Seq(sales))(
+      "ALTER TABLE sales DROP FEATURE icebergWriterCompatV1"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'false')")(
+      "Table shop.sales, rule B1+: the property delta.enableIcebergWriterCompatV1 cannot " +
+        "be set to 'false' by itself, because Iceberg writers may rely on it. A table leaves " +
+        "the feature whole.",
+      "Run: ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
+    ),
+    log(ChangeRules.FeaturesStay, protocol(2, Nil, three :+ "appendOnly"))(
+      protocol(2, Nil, three ++ Seq("appendOnly", "domainMetadata"))
+    )(protocol(2, Nil, three)),
+    sql(
+      ChangeRules.PartitioningStays,
+      "INCOMPATIBLE_PARTITIONING",
+      Seq(
+        "CREATE TABLE sales (id INT, day DATE) USING delta PARTITIONED BY (day)\n" +
+          s"  TBLPROPERTIES ($enabled)"
+      )
+    )(
+      "CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta\n" +
+        s"  PARTITIONED BY (day) TBLPROPERTIES ($enabled)"
+    )(
+      "CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta\n" +
+        s"  PARTITIONED BY (city) TBLPROPERTIES ($enabled)"
+    )(
+      "Table shop.sales, rule C15: the rows cannot be laid out by city, because the table " +
+        "was partitioned by day, and IcebergCompatV2 does not let that change.",
+      "Run: CREATE OR REPLACE TABLE shop.sales (id INT, day DATE, city STRING) USING delta " +
+        "PARTITIONED BY (day) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+    ),
+    sql(
+      ChangeRules.MapKeysStay,
+      "CANNOT_CHANGE_MAP_STRUCT_KEY",
+      Seq("CREATE TABLE sales (prices MAP<STRUCT<day: DATE>, STRUCT<amount: INT>>)\n" + s"  $on")
+    )("ALTER TABLE sales ADD COLUMNS (prices.value.currency STRING)")(
+      "ALTER TABLE sales ADD COLUMNS (prices.key.currency STRING)"
+    )(
+      "Table shop.sales, rule C17: the map key prices.key changes from STRUCT<day: DATE> " +
+        "to STRUCT<day: DATE, currency: STRING>, but Iceberg lets nothing change inside a " +
+        "map key.",
+      "Run: ALTER TABLE shop.sales ADD COLUMNS (prices_2 MAP<STRUCT<day: DATE, currency: " +
+        "STRING>, STRUCT<amount: INT>>)"
+    ),
+    log(
+      ChangeRules.ParentsStay,
+      metaData(
+        schema(
+          field("id", int, 1),
+          field("store", struct(field("city", "\"string\"", 3), field("name", "\"string\"", 4)), 2)
+        )
+      )
+    )(
+      metaData(
+        schema(
+          field("id", int, 1),
+          field("store", struct(field("name", "\"string\"", 4), field("town", "\"string\"", 3)), 2)
+        )
+      )
+    )(
+      metaData(
+        schema(
+          field("id", int, 1),
+          field("store", struct(field("name", "\"string\"", 4)), 2),
+          field("city", "\"string\"", 3)
+        )
+      )
+    ),
+    log(
+      ChangeRules.TypesAreKeptOrPromoted,
+      protocol(3, Seq("columnMapping", "typeWidening"), three :+ "typeWidening"),
+      metaData(schema(field("amount", int, 1)))
+    )(metaData(schema(field("amount", "\"long\"", 1))))(
+      metaData(schema(field("amount", "\"string\"", 1)))
+    ),
+    log(
+      ChangeRules.NullableStaysNullable,
+      metaData(schema(field("id", int, 1), field("amount", int, 2, nullable = false)))
+    )(metaData(schema(field("id", int, 1), field("amount", int, 2))))(
+      metaData(
+        schema(field("id", int, 1, nullable = false), field("amount", int, 2, nullable = false))
+      )
+    ),
+    log(ChangeRules.NewColumnsAreNullable, metaData(schema(field("id", int, 1))))(
+      metaData(schema(field("id", int, 1), field("amount", int, 2)))
+    )(metaData(schema(field("id", int, 1), field("amount", int, 2, nullable = false)))),
+    log(ChangeRules.NewColumnsHaveNewIds, metaData(schema(field("id", int, 1)), maxColumnId(2)))(
+      metaData(schema(field("id", int, 1), field("amount", int, 3)))
+    )(metaData(schema(field("id", int, 1), field("amount", int, 2)))),
+    log(
+      ChangeRules.NestedIdsStay,
+      metaData(schema(field("tags", list, 1, nestedId("col-1.element", 2))))
+    )(metaData(schema(field("labels", list, 1, nestedId("col-1.element", 2)))))(
+      metaData(schema(field("tags", list, 1, nestedId("col-1.element", 3))))
+    ),
+    log(ChangeRules.MaxColumnIdNeverFalls, metaData(maxColumnId(7)))(metaData(maxColumnId(8)))(
+      metaData(maxColumnId(6))
+    ),
+    sql(NameRules.NoNewReservedNames, "INCOMPATIBLE_COLUMN_NAME", Seq(sales))(
+      "ALTER TABLE sales RENAME COLUMN amount TO file"
+    )("ALTER TABLE sales RENAME COLUMN amount TO _file")(
+      "Table shop.sales, rule N2+: the column _file cannot have this name, because Iceberg " +
+        "has a metadata column of this name.",
+      "Run: ALTER TABLE shop.sales RENAME COLUMN amount TO file"
+    )
+  )
+
+  private val actions: Seq[RuleExample] = Seq(
+    log(ActionRules.FilesHaveRowCount)(add("part-0.parquet", "", "\"numRecords\": 3"))(
+      add("part-0.parquet", "", "\"tightBounds\": true")
+    ),
+    log(
+      ActionRules.PartitionValuesByPhysicalName,
+      metaData(
+        schema(field("id", int, 1), field("city", "\"string\"", 2)),
+        "\"partitionColumns\": [\"city\"]"
+      )
+    )(add("col-2=Bern/part-0.parquet", "\"col-2\": \"Bern\"", rows))(
+      add("city=Bern/part-0.parquet", "\"city\": \"Bern\"", rows)
+    ),
+    log(ActionRules.StatisticsByPhysicalName)(
+      add("part-0.parquet", "", rows + ", \"nullCount\": {\"col-1\": 0}")
+    )(add("part-0.parquet", "", rows + ", \"nullCount\": {\"id\": 0}")),
+    sql(
+      ActionRules.TimestampPartitionsInUtc,
+      "INCOMPATIBLE_FILE_ACTION",
+      Seq(
+        "CREATE TABLE sales (id INT, at TIMESTAMP) USING delta PARTITIONED BY (at)\n" +
+          s"  TBLPROPERTIES ($enabled)"
+      )
+    )("INSERT INTO sales VALUES (1, TIMESTAMP '2026-01-01 12:00:00Z')")(
+      "SET spark.databricks.delta.write.utcTimestampPartitionValues=false",
+      "INSERT INTO sales VALUES (1, TIMESTAMP '2026-01-01 12:00:00Z')"
+    )(
+      "Table shop.sales, rule D4: the file part-00000.parquet cannot be committed, because " +
+        "the partition value of at is 2026-01-01 12:00:00. What must hold: The partition " +
+        "value of a timestamp is written in UTC, as 1970-01-01T00:00:00.000000Z.",
+      "Run: SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
+    ),
+    log(ActionRules.NoDeletionVectors)(add("part-0.parquet", "", rows))(
+      add(
+        "part-0.parquet",
+        "",
+        rows,
+        ",\n  \"deletionVector\": {\"storageType\": \"i\", \"pathOrInlineDv\": " +
+          "\"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L\", \"sizeInBytes\": 40, " +
+          "\"cardinality\": 1}"
+      )
+    ),
+    log(ActionRules.PathsOnce)(add("part-0.parquet", "", rows), add("part-1.parquet", "", rows))(
+      add("part-0.parquet", "", rows),
+      add("part-0.parquet", "", rows)
+    ),
+    log(ActionRules.NoChangeData)(remove("part-0.parquet", dataChange = true))(
+      """{"cdc": {"path": "_change_data/cdc-0.parquet", "partitionValues": {}, "size": 742,
+        |  "dataChange": false}}""".stripMargin
+    ),
+    log(ActionRules.AppendOnlyKeepsRows, metaData(configuration("delta.appendOnly", "true")))(
+      remove("part-0.parquet", dataChange = false)
+    )(remove("part-0.parquet", dataChange = true)),
+    log(ActionRules.ClusteringByPhysicalName)(clustering("col-1"))(clustering("id")),
+    log(ActionRules.ClusteredOrPartitioned)(clustering("col-1"))(
+      metaData(
+        schema(field("id", int, 1), field("city", "\"string\"", 2)),
+        "\"partitionColumns\": [\"city\"]"
+      ),
+      clustering("col-1")
+    )
+  )
+
+  /** All of them. */
+  val all: Seq[RuleExample] = properties ++ columns ++ protocols ++ changes ++ actions
+
+  /** The example for a rule. */
+  def of(rule: Rule): RuleExample =
+    all
+      .find(_.rule eq rule)
+      .getOrElse(throw new NoSuchElementException(s"${rule.id} has no example"))
+}

@@ -1,0 +1,103 @@
+package org.icebergwritercompat.docs
+
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.{Rule, Statements, WriterCompatRules}
+import org.icebergwritercompat.testing.{Compliance, FolderListing, SharedSpark, TestTable}
+import org.scalatest.funsuite.AnyFunSuite
+
+import java.nio.file.{Files, Path}
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+class RuleExamplesSuite extends AnyFunSuite with SharedSpark {
+
+  test("every rule has one example, and the examples have the order of the rules") {
+    assert(RuleExamples.all.map(_.rule.id) == WriterCompatRules.all.map(_.id))
+  }
+
+  for (rule <- WriterCompatRules.all) RuleExamples.of(rule) match {
+    case example: LogExample => logTests(rule, example)
+    case example: SqlExample => sqlTests(rule, example)
+  }
+
+  private def logTests(rule: Rule, example: LogExample): Unit = {
+    test(s"${rule.id} accepts the lines that pass") {
+      assert(example.foundInPassing.map(_.summary) == Nil)
+    }
+    test(s"${rule.id} alone refuses the lines that fail") {
+      assert(example.foundInFailing.map(_.rule.id).distinct == Seq(rule.id))
+      Statements.assertParsed(example.foundInFailing.head.fix)
+    }
+  }
+
+  private def sqlTests(rule: Rule, example: SqlExample): Unit = {
+    test(s"${rule.id} accepts the statements that pass") {
+      inShop(example) { folder =>
+        example.passes.init.foreach(sql)
+        val before = logs(folder)
+        sql(example.passes.last)
+        assert(logs(folder) != before)
+        tables(folder)
+          .filter(_.log.properties.contains("delta.enableIcebergWriterCompatV1"))
+          .foreach(table => assert(Compliance.problems(table) == Nil))
+      }
+    }
+    test(s"${rule.id} alone refuses the statement that fails, and nothing is left of it") {
+      inShop(example) { folder =>
+        example.fails.init.foreach(sql)
+        val before = (logs(folder), shown)
+        val error = intercept[IcebergWriterCompatException](sql(example.fails.last))
+        assert((logs(folder), shown) == before)
+        assert(
+          error.getCondition == s"DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.${example.condition}",
+          error.getMessage
+        )
+        assert(error.getMessageParameters.get("rule") == rule.id)
+        assert(RuleExample.particulars(named(error.getMessage)) == example.says)
+        // Delta's own statements are read by the session's parser only.
+        assert(
+          spark.sessionState.sqlParser
+            .parsePlan(error.getMessageParameters.get("fix"))
+            .toString
+            .nonEmpty
+        )
+        tables(folder).foreach(table => rows(s"SELECT * FROM shop.${table.name}"))
+      }
+    }
+  }
+
+  /** Runs `body` in an empty database of the name that the examples go by. */
+  private def inShop(example: SqlExample)(body: Path => Unit): Unit = {
+    val folder = SharedSpark.freshFolder()
+    val setting = "SET ([^=]+)=.*".r
+    val confs = example.fails.collect { case setting(key) => key }
+    sql(s"CREATE DATABASE shop LOCATION '${folder.toUri}'")
+    try
+      withConf(confs.map(key => key -> spark.conf.get(key)): _*) {
+        sql("USE shop")
+        example.setUp.foreach(sql)
+        body(folder)
+      }
+    finally {
+      sql("USE default")
+      sql("DROP DATABASE shop CASCADE")
+    }
+  }
+
+  // Delta gives files random names.
+  private def named(message: String): String =
+    message.replaceAll("\\S*part-[-.\\w]+\\.parquet", "part-00000.parquet")
+
+  private def shown: Set[String] = rows("SHOW TABLES IN shop")
+
+  private def tables(folder: Path): Seq[TestTable] =
+    if (!Files.exists(folder)) Nil
+    else
+      Using.resource(Files.list(folder)) {
+        _.iterator.asScala.toSeq.sorted.map(path => TestTable(path.getFileName.toString, path))
+      }
+
+  /** The commits of all tables; files that no commit names do no harm. */
+  private def logs(folder: Path): Set[String] =
+    FolderListing.of(folder).filter(_.contains("_delta_log"))
+}
