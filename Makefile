@@ -17,7 +17,7 @@ sbt := build/sbt
 jars := python/iceberg_writer_compat/jars
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test lint format wheel clean distclean
+.PHONY: help setup stage demo test lint format docs bench wheel clean distclean
 
 help: ## Show what there is to run
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,12 @@ format: setup ## Format all code
 	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo
 	$(bin)/ruff format --config python/pyproject.toml python tests demo
 	$(sbt) scalafmtAll scalafmtSbt
+
+docs: setup ## Write docs/rules.md anew, from the rules and their examples
+	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.docs.RulesPage write"
+
+bench: setup ## Measure what the guard costs, as ratios in one run
+	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.bench.Benchmarks"
 
 stage: $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2 ## Build the jars of all Spark lines
 

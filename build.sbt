@@ -37,14 +37,16 @@ def line(l: SparkLine): Project =
         "-unchecked",
         "-Xlint",
         "-Ywarn-unused",
-        "-Werror"),
+        "-Werror"
+      ),
       javacOptions ++= Seq("--release", "17", "-Xlint:all,-serial,-processing", "-Werror"),
       libraryDependencies ++= Seq(
         "org.apache.spark" %% "spark-sql" % l.spark % Provided,
         "io.delta" % s"delta-spark_${l.name}_2.13" % delta % Provided,
         "org.scalatest" %% "scalatest" % "3.2.20" % Test,
         "io.delta" % s"delta-spark_${l.name}_2.13" % delta % DeltaRuntime intransitive (),
-        "io.delta" % "delta-storage" % delta % DeltaRuntime intransitive ()),
+        "io.delta" % "delta-storage" % delta % DeltaRuntime intransitive ()
+      ),
       Compile / resourceGenerators += versionResource(l).taskValue,
       Test / fork := true,
       Test / parallelExecution := false,
@@ -56,7 +58,8 @@ def line(l: SparkLine): Project =
       Test / javaOptions ++= testJvmOptions.value,
       Test / envVars += "SPARK_LOCAL_IP" -> "127.0.0.1",
       Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
-      stage := stageJars(l).value)
+      stage := stageJars(l).value
+    )
 
 /** The shim folders of a line, for the main or the test sources. */
 def shimFolders(kind: String, l: SparkLine): Seq[File] =
@@ -94,7 +97,8 @@ def stageJars(l: SparkLine) = Def.task {
   val folder = (ThisBuild / baseDirectory).value /
     "python" / "iceberg_writer_compat" / "jars" / s"spark-${l.name}"
   IO.delete(folder)
-  val copies = (thin -> folder / thin.getName) +: delta.map(jar => jar -> folder / "delta" / jar.getName)
+  val copies =
+    (thin -> folder / thin.getName) +: delta.map(jar => jar -> folder / "delta" / jar.getName)
   copies.foreach { case (from, to) => IO.copyFile(from, to) }
   copies.map(_._2)
 }

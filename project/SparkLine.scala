@@ -1,14 +1,15 @@
 import sbt._
 
-/** One supported Spark line: every version and every folder that differs between lines is here.
-  *
-  * @param spark
-  *   the Spark release the jar is compiled and tested against
-  * @param scala
-  *   the Scala release that Spark line is built with
-  * @param shims
-  *   the folders below `scala/shims` this line takes, each named by the range of lines it serves
-  */
+/**
+ * One supported Spark line: every version and every folder that differs between lines is here.
+ *
+ * @param spark
+ *   the Spark release the jar is compiled and tested against
+ * @param scala
+ *   the Scala release that Spark line is built with
+ * @param shims
+ *   the folders below `scala/shims` this line takes, each named by the range of lines it serves
+ */
 final case class SparkLine(spark: String, scala: String, shims: Seq[String] = Nil) {
 
   /** The short name users know, such as `4.1`. */

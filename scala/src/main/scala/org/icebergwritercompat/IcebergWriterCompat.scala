@@ -1,7 +1,11 @@
 package org.icebergwritercompat
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.writercompat.{DeltaTables, WriterCompatHooks, WriterCompatProperty}
+import org.apache.spark.sql.delta.writercompat.{
+  DeltaTables,
+  WriterCompatHooks,
+  WriterCompatProperty
+}
 
 /** What a program can ask for; the Python package calls nothing else. */
 object IcebergWriterCompat {

@@ -5,10 +5,11 @@ import org.apache.spark.sql.delta.writercompat.{StatementChecks, WriterCompatHoo
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.ColumnMappingByIdRule
 
-/** The entry in `spark.sql.extensions`, to be listed after Delta's own.
-  *
-  * Installs the guard when the session is created, and fails the session if that cannot be done.
-  */
+/**
+ * The entry in `spark.sql.extensions`, to be listed after Delta's own.
+ *
+ * Installs the guard when the session is created, and fails the session if that cannot be done.
+ */
 final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
@@ -19,7 +20,8 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
         throw IcebergWriterCompatException.notInstalled(
           "JOIN_POINT",
           Map("joinPoint" -> "installation", "cause" -> e.toString),
-          e)
+          e
+        )
     }
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectCheckRule(new StatementChecks(_))

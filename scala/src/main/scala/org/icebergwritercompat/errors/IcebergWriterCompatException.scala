@@ -6,15 +6,16 @@ import org.icebergwritercompat.rules.{Fix, TableState, Violation}
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
 
-/** A refusal: its condition, SQLSTATE and parameters are the same in Scala, Java, SQL and Python.
-  *
-  * The base class is one that PySpark hands on with its condition.
-  */
+/**
+ * A refusal: its condition, SQLSTATE and parameters are the same in Scala, Java, SQL and Python.
+ *
+ * The base class is one that PySpark hands on with its condition.
+ */
 final class IcebergWriterCompatException(
     condition: String,
     parameters: Map[String, String],
-    cause: Throwable)
-    extends UnsupportedOperationException(Conditions.message(condition, parameters), cause)
+    cause: Throwable
+) extends UnsupportedOperationException(Conditions.message(condition, parameters), cause)
     with SparkThrowable {
 
   def this(condition: String, parameters: Map[String, String]) = this(condition, parameters, null)
@@ -44,7 +45,9 @@ object IcebergWriterCompatException {
       violation.parameters ++ Map(
         "table" -> table.name,
         "rule" -> violation.rule.id,
-        "fix" -> violation.fix))
+        "fix" -> violation.fix
+      )
+    )
 
   /** The refusal to switch the feature on, with everything that stands against it. */
   def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException = {
@@ -57,7 +60,9 @@ object IcebergWriterCompatException {
         "rule" -> findings.map(_.rule.id).distinct.mkString(", "),
         "count" -> findings.size.toString,
         "findings" -> (listed ++ Option.when(left > 0)(s"\n- and $left more")).mkString,
-        "fix" -> Fix.copyInto(table)))
+        "fix" -> Fix.copyInto(table)
+      )
+    )
   }
 
   /** The refusal of a property or setting that has none of the values it may have. */
@@ -65,22 +70,26 @@ object IcebergWriterCompatException {
       property: String,
       value: String,
       allowed: String,
-      fix: String): IcebergWriterCompatException =
+      fix: String
+  ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.INVALID_PROPERTY_VALUE",
-      Map("property" -> property, "value" -> value, "allowed" -> allowed, "fix" -> fix))
+      Map("property" -> property, "value" -> value, "allowed" -> allowed, "fix" -> fix)
+    )
 
   /** The refusal of a write that the rules would not see. */
   def unguarded(table: String, setting: String, fix: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.UNGUARDED_WRITE",
-      Map("table" -> table, "setting" -> setting, "fix" -> fix))
+      Map("table" -> table, "setting" -> setting, "fix" -> fix)
+    )
 
   /** The answer to a call that names something else than a Delta table. */
   def notDelta(table: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE",
-      Map("table" -> table, "fix" -> s"DESCRIBE EXTENDED $table"))
+      Map("table" -> table, "fix" -> s"DESCRIBE EXTENDED $table")
+    )
 
   // A table with thousands of columns breaks a rule thousands of times.
   private val findingsListed = 50
@@ -89,7 +98,8 @@ object IcebergWriterCompatException {
   def notInstalled(
       reason: String,
       parameters: Map[String, String],
-      cause: Throwable = null): IcebergWriterCompatException =
+      cause: Throwable = null
+  ): IcebergWriterCompatException =
     new IcebergWriterCompatException(s"$NotInstalled.$reason", parameters, cause)
 }
 

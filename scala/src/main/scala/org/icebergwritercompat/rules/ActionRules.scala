@@ -26,7 +26,8 @@ object ActionRules {
             fix,
             "file" -> file.path,
             "found" -> found,
-            "required" -> statement)
+            "required" -> statement
+          )
         }
       case _ => Nil
     }
@@ -37,14 +38,16 @@ object ActionRules {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(file.statistics.forall(_.rowCount.isEmpty))(
-        "it has no numRecords" -> "SET spark.databricks.delta.stats.collect=true")
+        "it has no numRecords" -> "SET spark.databricks.delta.stats.collect=true"
+      )
   }
 
   object PartitionValuesByPhysicalName
       extends AddedFileRule(
         "D2",
         "`partitionValues` has the physical names of exactly the partition columns.",
-        Clause(DeltaProtocol, "Column Mapping")) {
+        Clause(DeltaProtocol, "Column Mapping")
+      ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(valuesOf(file).keySet != table.partitionKeys) {
@@ -59,7 +62,8 @@ object ActionRules {
         "D3",
         "Column statistics are keyed by physical names, of columns that are there or were dropped.",
         Clause(DeltaProtocol, "Column Mapping"),
-        Clause(DeltaProtocol, "Per-file Statistics")) {
+        Clause(DeltaProtocol, "Per-file Statistics")
+      ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       file.statistics.iterator
@@ -87,7 +91,8 @@ object ActionRules {
       extends AddedFileRule(
         "D4",
         "The partition value of a timestamp is written in UTC, as 1970-01-01T00:00:00.000000Z.",
-        Clause(DeltaProtocol, "Partition Value Serialization")) {
+        Clause(DeltaProtocol, "Partition Value Serialization")
+      ) {
 
     private val utc = """-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z""".r
 
@@ -107,18 +112,21 @@ object ActionRules {
         "D5",
         "No live file has a deletion vector.",
         v2,
-        Clause(DeltaProtocol, "Deletion Vectors")) {
+        Clause(DeltaProtocol, "Deletion Vectors")
+      ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(file.hasDeletionVector)(
-        "it has a deletion vector" -> s"REORG TABLE ${table.name} APPLY (PURGE)")
+        "it has a deletion vector" -> s"REORG TABLE ${table.name} APPLY (PURGE)"
+      )
   }
 
   object PathsOnce
       extends AddedFileRule(
         "D6",
         "A commit adds each path once.",
-        Clause(DeltaProtocol, "Action Reconciliation")) {
+        Clause(DeltaProtocol, "Action Reconciliation")
+      ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(file.repeated)("the commit adds it twice" -> Fix.copyInto(table))
@@ -129,7 +137,8 @@ object ActionRules {
         "B7+",
         "A commit has no change data files.",
         Clause(Rfc, "Disallowed Features"),
-        Clause(DeltaProtocol, "Add CDC File")) {
+        Clause(DeltaProtocol, "Add CDC File")
+      ) {
 
     override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case ChangeData(path) =>
@@ -140,7 +149,9 @@ object ActionRules {
             Fix.setProperty(table, WriterCompat.ChangeDataFeedEnabled, "false"),
             "file" -> path,
             "found" -> "it holds change data",
-            "required" -> statement))
+            "required" -> statement
+          )
+        )
       case _ => Nil
     }
   }
@@ -149,7 +160,8 @@ object ActionRules {
       extends ActionRule(
         "B11",
         s"With `${WriterCompat.AppendOnly}`, files are removed only where the rows stay.",
-        Clause(DeltaProtocol, "Append-only Tables")) {
+        Clause(DeltaProtocol, "Append-only Tables")
+      ) {
 
     override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case Removed(path, true) if table.flag(WriterCompat.AppendOnly).contains(true) =>
@@ -160,7 +172,9 @@ object ActionRules {
             Fix.setProperty(table, WriterCompat.AppendOnly, "false"),
             "file" -> path,
             "found" -> "it leaves with its rows",
-            "required" -> statement))
+            "required" -> statement
+          )
+        )
       case _ => Nil
     }
   }
@@ -169,7 +183,8 @@ object ActionRules {
       extends ActionRule(
         "D8",
         "The clustering columns are given by their physical names.",
-        Clause(DeltaProtocol, "Clustered Table")) {
+        Clause(DeltaProtocol, "Clustered Table")
+      ) {
 
     override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case Clustered(columns) =>
@@ -179,7 +194,8 @@ object ActionRules {
             Location.Column(path, None, None),
             s"ALTER TABLE ${table.name} CLUSTER BY NONE",
             "columns" -> path.mkString("."),
-            "reason" -> s"the clustering column ${path.mkString(".")} is no physical name")
+            "reason" -> s"the clustering column ${path.mkString(".")} is no physical name"
+          )
         }
       case _ => Nil
     }
@@ -192,7 +208,8 @@ object ActionRules {
       extends ActionRule(
         "C16",
         "A table is not both clustered and partitioned.",
-        Clause(DeltaProtocol, "Clustered Table")) {
+        Clause(DeltaProtocol, "Clustered Table")
+      ) {
 
     override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case Clustered(columns) if columns.nonEmpty && table.partitionColumns.nonEmpty =>
@@ -202,7 +219,9 @@ object ActionRules {
             Location.Column(table.partitionColumns, None, None),
             s"ALTER TABLE ${table.name} CLUSTER BY NONE",
             "columns" -> table.partitionColumns.mkString(", "),
-            "reason" -> "the table is clustered as well"))
+            "reason" -> "the table is clustered as well"
+          )
+        )
       case _ => Nil
     }
   }

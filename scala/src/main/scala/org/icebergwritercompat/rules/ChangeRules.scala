@@ -4,9 +4,10 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.Source._
 
-/** Requirements on how a table with the feature may change. Columns are compared by id, never by
-  * name.
-  */
+/**
+ * Requirements on how a table with the feature may change. Columns are compared by id, never by
+ * name.
+ */
 object ChangeRules {
 
   private val evolution = Clause(IcebergSpec, "Schema Evolution")
@@ -16,13 +17,15 @@ object ChangeRules {
       node: SchemaNode,
       fix: String,
       change: String,
-      reason: String): Violation =
+      reason: String
+  ): Violation =
     Violation(
       rule,
       Condition.IncompatibleSchemaChange,
       node.location,
       fix,
-      Map("column" -> node.sqlPath, "change" -> change, "reason" -> reason))
+      Map("column" -> node.sqlPath, "change" -> change, "reason" -> reason)
+    )
 
   object SwitchedOffWithTheFeatureOnly
       extends ChangeRule(
@@ -30,7 +33,8 @@ object ChangeRules {
         s"`${WriterCompat.Enabled}` is switched off only by the commit that takes the feature out " +
           "of the protocol.",
         Clause(Rfc, "IcebergWriterCompatV1"),
-        Clause(DeltaProtocol, "Supported Features")) {
+        Clause(DeltaProtocol, "Supported Features")
+      ) {
 
     override def check(change: TableChange): Seq[Violation] = {
       val after = change.after
@@ -44,7 +48,9 @@ object ChangeRules {
             Location.Property(WriterCompat.Enabled, value),
             Fix.leave(change.before),
             "property" -> WriterCompat.Enabled,
-            "change" -> value.fold("unset")(v => s"set to '$v'")))
+            "change" -> value.fold("unset")(v => s"set to '$v'")
+          )
+        )
       }
     }
   }
@@ -53,7 +59,8 @@ object ChangeRules {
       extends ChangeRule(
         "B4+",
         s"`${WriterCompat.MaxColumnId}` never falls.",
-        Clause(DeltaProtocol, "Column Mapping")) {
+        Clause(DeltaProtocol, "Column Mapping")
+      ) {
 
     override def check(change: TableChange): Seq[Violation] = {
       val now = change.after.maxColumnId
@@ -66,7 +73,9 @@ object ChangeRules {
             Fix.enable(change.after),
             "property" -> WriterCompat.MaxColumnId,
             "value" -> now.toString,
-            "highest" -> change.before.maxColumnId.toString))
+            "highest" -> change.before.maxColumnId.toString
+          )
+        )
     }
   }
 
@@ -74,11 +83,12 @@ object ChangeRules {
       extends ChangeRule(
         "A9",
         "A feature that is supported stays supported, unless it is dropped as a feature.",
-        Clause(DeltaProtocol, "Supported Features")) {
+        Clause(DeltaProtocol, "Supported Features")
+      ) {
 
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.DroppingFeature => Nil
-      case _ =>
+      case _                          =>
         (change.before.protocol.listedFeatures -- change.after.protocol.listedFeatures).toSeq.sorted
           .map { feature =>
             violation(
@@ -86,7 +96,8 @@ object ChangeRules {
               Location.Feature(feature),
               Fix.dropFeature(change.before, feature),
               "feature" -> feature,
-              "neededBy" -> "the table's history")
+              "neededBy" -> "the table's history"
+            )
           }
     }
   }
@@ -96,12 +107,13 @@ object ChangeRules {
         "C4",
         s"A new column, and all below it, has an id above the former `${WriterCompat.MaxColumnId}`.",
         Clause(DeltaProtocol, "Column Mapping"),
-        evolution) {
+        evolution
+      ) {
 
     // What RESTORE brings back had its id in this very table.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
-      case _ =>
+      case _                    =>
         change.added.filter(_.id.exists(_ <= change.before.maxColumnId)).toSeq.map { node =>
           badChange(
             this,
@@ -109,7 +121,8 @@ object ChangeRules {
             addWithNewId(change, node),
             s"is new but has the id ${node.id.getOrElse("")}",
             s"ids up to ${change.before.maxColumnId} have been given out, and old rows would show " +
-              "up in it")
+              "up in it"
+          )
         }
     }
 
@@ -124,7 +137,8 @@ object ChangeRules {
         "C6",
         "The ids of the element, key and value of a list or map do not change.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"),
-        evolution) {
+        evolution
+      ) {
 
     override def check(change: TableChange): Seq[Violation] = {
       val before = (for {
@@ -140,7 +154,8 @@ object ChangeRules {
         node,
         Fix.addBeside(change.after, node),
         s"has the id ${node.id.getOrElse("none")} instead of ${was.getOrElse("none")}",
-        "Iceberg knows it by its id alone")
+        "Iceberg knows it by its id alone"
+      )
     }
   }
 
@@ -151,12 +166,13 @@ object ChangeRules {
           "decimal of the same scale, even when all rows are replaced; while rows stay, the feature " +
           "`typeWidening` is needed for that.",
         evolution,
-        Clause(Rfc, "Allowed Supported list of features")) {
+        Clause(Rfc, "Allowed Supported list of features")
+      ) {
 
     // The files that RESTORE leaves live were written with the schema that returns.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
-      case _ =>
+      case _                    =>
         val canWiden = change.kind == ChangeKind.Replacing ||
           change.after.protocol.listedFeatures.exists(widening)
         change.kept.flatMap { case (was, is) =>
@@ -177,20 +193,16 @@ object ChangeRules {
       Fix.setProperty(table, WriterCompat.TypeWideningEnabled, "true")
 
     private def typeChange(was: SchemaNode, is: SchemaNode, fix: String, reason: String) =
-      badChange(
-        this,
-        is,
-        fix,
-        s"changes from ${was.dataType.sql} to ${is.dataType.sql}",
-        reason)
+      badChange(this, is, fix, s"changes from ${was.dataType.sql} to ${is.dataType.sql}", reason)
 
     private def isPromoted(was: DataType, is: DataType): Boolean = is match {
       case _: StructType | _: ArrayType | _: MapType => false
-      case _ => was != is
+      case _                                         => was != is
     }
 
     private def sameKind(was: DataType, is: DataType): Boolean = (was, is) match {
-      case (_: StructType, _: StructType) | (_: ArrayType, _: ArrayType) | (_: MapType, _: MapType) =>
+      case (_: StructType, _: StructType) | (_: ArrayType, _: ArrayType) |
+          (_: MapType, _: MapType) =>
         true
       case _ => TypePromotion.isAllowed(was, is)
     }
@@ -200,7 +212,8 @@ object ChangeRules {
       extends ChangeRule(
         "C14p",
         "A field stays in its struct, and an element, key or value in its list or map.",
-        evolution) {
+        evolution
+      ) {
 
     override def check(change: TableChange): Seq[Violation] =
       change.kept
@@ -211,7 +224,8 @@ object ChangeRules {
             is,
             Fix.addBeside(change.after, is),
             s"moves from ${was.sqlPath} to ${is.sqlPath}",
-            "Iceberg keeps every id below the same parent")
+            "Iceberg keeps every id below the same parent"
+          )
         }
         .toSeq
   }
@@ -220,11 +234,12 @@ object ChangeRules {
       extends ChangeRule(
         "C14n",
         "A column, element or value that may be null is not made required while old rows stay.",
-        evolution) {
+        evolution
+      ) {
 
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Replacing | ChangeKind.Restoring => Nil
-      case _ =>
+      case _                                           =>
         change.kept
           .filter { case (was, is) => was.nullable && !is.nullable && is.role != Role.Key }
           .map { case (_, is) =>
@@ -233,7 +248,8 @@ object ChangeRules {
               is,
               Fix.dropNotNull(change.after, is),
               "is made NOT NULL",
-              "older files may hold nulls")
+              "older files may hold nulls"
+            )
           }
           .toSeq
     }
@@ -243,22 +259,27 @@ object ChangeRules {
       extends ChangeRule(
         "C14r",
         "A column that is added to a table with rows may be null, at every depth that existed.",
-        evolution) {
+        evolution
+      ) {
 
     // Below a new column nothing is missing from older files that the column itself is not.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Replacing | ChangeKind.Restoring => Nil
-      case _ =>
-        change.added.filter { node =>
-          node.isField && !node.nullable && node.parentId.forall(change.old(_).isDefined)
-        }.map { node =>
-          badChange(
-            this,
-            node,
-            Fix.add(change.after, node),
-            "is added as NOT NULL",
-            "older files do not have it, and Iceberg format version 2 has no defaults")
-        }.toSeq
+      case _                                           =>
+        change.added
+          .filter { node =>
+            node.isField && !node.nullable && node.parentId.forall(change.old(_).isDefined)
+          }
+          .map { node =>
+            badChange(
+              this,
+              node,
+              Fix.add(change.after, node),
+              "is added as NOT NULL",
+              "older files do not have it, and Iceberg format version 2 has no defaults"
+            )
+          }
+          .toSeq
     }
   }
 
@@ -266,7 +287,8 @@ object ChangeRules {
       extends ChangeRule(
         "C17",
         "Nothing changes inside the key of a map: no field, name, type or nullability.",
-        Clause(IcebergCode, "SchemaUpdate")) {
+        Clause(IcebergCode, "SchemaUpdate")
+      ) {
 
     override def check(change: TableChange): Seq[Violation] =
       change.kept.collect {
@@ -277,7 +299,8 @@ object ChangeRules {
             Fix.addBeside(change.after, is),
             "column" -> is.sqlPath,
             "before" -> was.dataType.sql,
-            "after" -> is.dataType.sql)
+            "after" -> is.dataType.sql
+          )
       }.toSeq
 
     private def shape(dataType: DataType): DataType = dataType match {
@@ -288,8 +311,8 @@ object ChangeRules {
           field.copy(dataType = shape(field.dataType), metadata = id.build())
         })
       case a: ArrayType => a.copy(elementType = shape(a.elementType))
-      case m: MapType => m.copy(keyType = shape(m.keyType), valueType = shape(m.valueType))
-      case other => other
+      case m: MapType   => m.copy(keyType = shape(m.keyType), valueType = shape(m.valueType))
+      case other        => other
     }
   }
 
@@ -297,7 +320,8 @@ object ChangeRules {
       extends ChangeRule(
         "C15",
         "A partitioned table keeps the list of its partition columns.",
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")) {
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      ) {
 
     override def check(change: TableChange): Seq[Violation] = {
       val was = change.before.partitionColumns
@@ -310,11 +334,13 @@ object ChangeRules {
             Location.Column(is, None, None),
             change.kind match {
               case ChangeKind.Replacing => Fix.keepPartitioning(change.before, change.after)
-              case _ => Fix.repartition(change.before, change.after)
+              case _                    => Fix.repartition(change.before, change.after)
             },
             "columns" -> (if (is.isEmpty) "no column" else is.mkString(", ")),
             "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
-              "does not let that change")))
+              "does not let that change")
+          )
+        )
     }
 
     // The files that stay hold the values of the columns they were partitioned by.

@@ -5,18 +5,19 @@ sealed trait DataAction
 
 object DataAction {
 
-  /** A file that becomes live.
-    *
-    * @param repeated
-    *   whether the same commit adds the same path already
-    */
+  /**
+   * A file that becomes live.
+   *
+   * @param repeated
+   *   whether the same commit adds the same path already
+   */
   final case class Added(
       path: String,
       partitionValues: Map[String, String],
       statistics: Option[FileStatistics],
       hasDeletionVector: Boolean,
-      repeated: Boolean)
-      extends DataAction
+      repeated: Boolean
+  ) extends DataAction
 
   /** A file that is no longer live. */
   final case class Removed(path: String, dataChange: Boolean) extends DataAction

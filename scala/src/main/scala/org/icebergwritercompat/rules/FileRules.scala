@@ -6,11 +6,12 @@ import org.icebergwritercompat.rules.Source._
 /** Requirements on data files. */
 object FileRules {
 
-  /** What the log tells about the live files that the feature's own commits did not add.
-    *
-    * @param unproven
-    *   how many of them may have been written without field ids
-    */
+  /**
+   * What the log tells about the live files that the feature's own commits did not add.
+   *
+   * @param unproven
+   *   how many of them may have been written without field ids
+   */
   final case class Provenance(unproven: Long, example: Option[String])
 
   object LiveFilesWereWrittenById
@@ -18,7 +19,8 @@ object FileRules {
         "E1",
         "Every live data file was written with a field id for each column, element, key and value.",
         Clause(DeltaProtocol, "Column Mapping"),
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")) {
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      ) {
 
     /** Asks nothing of a table whose files are not in question. */
     override def check(table: TableState): Seq[Violation] = Nil
@@ -35,7 +37,9 @@ object FileRules {
             Fix.copyInto(table),
             "count" -> provenance.unproven.toString,
             "example" -> example,
-            "property" -> WriterCompat.IcebergCompatV2Enabled))
+            "property" -> WriterCompat.IcebergCompatV2Enabled
+          )
+        )
       }
   }
 }

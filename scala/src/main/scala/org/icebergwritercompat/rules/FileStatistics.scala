@@ -6,13 +6,14 @@ import scala.collection.mutable
 import scala.util.Using
 import scala.util.control.NonFatal
 
-/** What the rules ask of a file's statistics.
-  *
-  * @param rowCount
-  *   the value of `numRecords`
-  * @param unknownNames
-  *   the keys of the column statistics that are no physical names, each as a path
-  */
+/**
+ * What the rules ask of a file's statistics.
+ *
+ * @param rowCount
+ *   the value of `numRecords`
+ * @param unknownNames
+ *   the keys of the column statistics that are no physical names, each as a path
+ */
 final case class FileStatistics(rowCount: Option[Long], unknownNames: Set[Vector[String]])
 
 object FileStatistics {
@@ -47,7 +48,8 @@ object FileStatistics {
       parser: JsonParser,
       names: PhysicalNameTree,
       path: Vector[String],
-      unknown: mutable.Set[Vector[String]]): Unit =
+      unknown: mutable.Set[Vector[String]]
+  ): Unit =
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
       val name = parser.currentName
       val below = names.fields.get(name)

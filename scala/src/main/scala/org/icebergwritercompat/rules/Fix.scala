@@ -19,7 +19,7 @@ object Fix {
   /** Takes a property away. */
   def unsetProperty(table: TableState, key: String): String = table.moment match {
     case _: Moment.Creating => table.createStatement
-    case _ => s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')"
+    case _                  => s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')"
   }
 
   /** Takes a CHECK constraint away. */
@@ -34,9 +34,9 @@ object Fix {
 
   /** Takes the default of a column away. */
   def dropDefault(table: TableState, node: SchemaNode): String = table.moment match {
-    case _: Moment.Creating => table.createStatement
+    case _: Moment.Creating                    => table.createStatement
     case Moment.Changing if isNew(table, node) => add(table, node)
-    case _ if table.previous.isDefined => leave(table)
+    case _ if table.previous.isDefined         => leave(table)
     case _ => s"ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} DROP DEFAULT"
   }
 
@@ -83,7 +83,8 @@ object Fix {
   private def fieldAround(
       table: TableState,
       node: SchemaNode,
-      outsideKeys: Boolean = false): SchemaNode =
+      outsideKeys: Boolean = false
+  ): SchemaNode =
     node.path.inits
       .flatMap(path => if (path == node.path) Some(node) else table.nodesByPath.get(path))
       .find(n => n.isField && !(outsideKeys && n.belowMapKey))
@@ -104,15 +105,16 @@ object Fix {
         create(table, creating, Map.empty, renamed(_, node.path, name))
       case Moment.Enabling => renaming(node)
       case Moment.Changing =>
-        val before = for (previous <- table.previous; id <- node.id; was <- previous.nodesById.get(id))
-          yield was
+        val before =
+          for (previous <- table.previous; id <- node.id; was <- previous.nodesById.get(id))
+            yield was
         before.fold(addColumn(table, node.path.init :+ name, node.dataType))(renaming)
     }
   }
 
   private def renamed(field: StructField, path: Seq[String], name: String): StructField =
     path match {
-      case Seq(last) if field.name == last => field.copy(name = name)
+      case Seq(last) if field.name == last      => field.copy(name = name)
       case first +: rest if field.name == first =>
         field.copy(dataType = renamedIn(field.dataType, rest, name))
       case _ => field
@@ -120,18 +122,18 @@ object Fix {
 
   private def renamedIn(dataType: DataType, path: Seq[String], name: String): DataType =
     (dataType, path) match {
-      case (s: StructType, _) => StructType(s.map(renamed(_, path, name)))
+      case (s: StructType, _)        => StructType(s.map(renamed(_, path, name)))
       case (a: ArrayType, _ +: rest) => a.copy(elementType = renamedIn(a.elementType, rest, name))
       case (m: MapType, Role.Key.name +: rest) =>
         m.copy(keyType = renamedIn(m.keyType, rest, name))
       case (m: MapType, _ +: rest) => m.copy(valueType = renamedIn(m.valueType, rest, name))
-      case (other, _) => other
+      case (other, _)              => other
     }
 
   /** Makes the column a plain one: creates or adds it so, or copies the rows. */
   def withoutExpression(table: TableState, node: SchemaNode): String = table.moment match {
     case Moment.Changing if isNew(table, node) => add(table, node)
-    case _ => partitionBy(table, table.partitionColumns)
+    case _                                     => partitionBy(table, table.partitionColumns)
   }
 
   /** Creates the table partitioned by these columns, or copies its rows into one that is. */
@@ -140,7 +142,7 @@ object Fix {
       if (columns == table.partitionColumns) table else table.copy(partitionColumns = columns)
     table.moment match {
       case _: Moment.Creating => wanted.createStatement
-      case _ => copyInto(wanted)
+      case _                  => copyInto(wanted)
     }
   }
 
@@ -153,7 +155,8 @@ object Fix {
     create(
       after.copy(schema = schema, partitionColumns = before.partitionColumns),
       Moment.Creating(replacing = true),
-      Map.empty)
+      Map.empty
+    )
   }
 
   /** Copies the rows of `before` into a new table with the names and partitions of `after`. */
@@ -170,14 +173,14 @@ object Fix {
 
   /** Takes the feature out of the table's protocol, or never puts it there. */
   def dropFeature(table: TableState, feature: String): String = table.moment match {
-    case Moment.Creating(false) => table.createStatement
+    case Moment.Creating(false)                                          => table.createStatement
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) => leave(table)
     case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
   }
 
   /** Gives the node a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {
-    case _: Moment.Creating => table.createStatement
+    case _: Moment.Creating                            => table.createStatement
     case Moment.Enabling if widensToInt(node.dataType) =>
       s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = " +
         s"'true'); ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} TYPE INT"
@@ -199,7 +202,7 @@ object Fix {
   /** Lets the helper lay the table out, which plain SQL cannot do. */
   def enable(table: TableState): String = table.moment match {
     case _: Moment.Creating => table.createStatement
-    case _ => callEnable(table)
+    case _                  => callEnable(table)
   }
 
   /** The call that plans and makes the change on an existing table. */
@@ -241,13 +244,15 @@ object Fix {
     create(
       table,
       Moment.Creating(replacing = table.moment == Moment.Creating(replacing = true)),
-      Map.empty)
+      Map.empty
+    )
 
   private def create(
       table: TableState,
       creating: Moment.Creating,
       properties: Map[String, String],
-      change: StructField => StructField = identity): String = {
+      change: StructField => StructField = identity
+  ): String = {
     val verb = if (creating.replacing) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
     val columns = table.schema.fields.take(columnsSpelledOut).map(change).map { field =>
       val notNull = if (field.nullable) "" else " NOT NULL"

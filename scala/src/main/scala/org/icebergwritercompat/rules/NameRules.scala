@@ -17,13 +17,15 @@ object NameRules {
       table: TableState,
       node: SchemaNode,
       newName: String,
-      reason: String): Violation =
+      reason: String
+  ): Violation =
     Violation(
       rule,
       Condition.IncompatibleColumnName,
       node.location,
       Fix.rename(table, node, newName),
-      Map("column" -> node.sqlPath, "reason" -> reason))
+      Map("column" -> node.sqlPath, "reason" -> reason)
+    )
 
   private def isReserved(node: SchemaNode): Boolean =
     node.path.length == 1 && Reserved(lower(node.path.head))
@@ -34,14 +36,16 @@ object NameRules {
       table,
       node,
       node.path.last.dropWhile(_ == '_'),
-      "Iceberg has a metadata column of this name")
+      "Iceberg has a metadata column of this name"
+    )
 
   object NamesAreDistinct
       extends TableRule(
         "N1",
         "No two fields have the same full name, parts joined by dots and letters in any case.",
         Clause(IcebergCode, "IndexByName"),
-        Clause(DeltaProtocol, "Schema Serialization Format")) {
+        Clause(DeltaProtocol, "Schema Serialization Format")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes
@@ -58,7 +62,8 @@ object NameRules {
             table,
             node,
             distinct(table, node),
-            s"Iceberg's index of names cannot tell it from $others")
+            s"Iceberg's index of names cannot tell it from $others"
+          )
         }
 
     private def distinct(table: TableState, node: SchemaNode): String = {
@@ -86,11 +91,12 @@ object NameRules {
       extends TableRule(
         "N2",
         s"No new table has a column called ${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
-        Clause(IcebergSpec, "Reserved Field IDs")) {
+        Clause(IcebergSpec, "Reserved Field IDs")
+      ) {
 
     override def check(table: TableState): Seq[Violation] = table.moment match {
       case _: Moment.Creating => table.nodes.filter(isReserved).map(reserved(this, table, _))
-      case _ => Nil
+      case _                  => Nil
     }
   }
 
@@ -98,19 +104,23 @@ object NameRules {
       extends ChangeRule(
         "N2+",
         "No column is added under, or renamed to, a name of Iceberg's metadata columns.",
-        Clause(IcebergSpec, "Reserved Field IDs")) {
+        Clause(IcebergSpec, "Reserved Field IDs")
+      ) {
 
     override def check(change: TableChange): Seq[Violation] =
-      change.after.nodes.filter { node =>
-        isReserved(node) && !node.id.flatMap(change.old).exists(isReserved)
-      }.map(reserved(this, change.after, _))
+      change.after.nodes
+        .filter { node =>
+          isReserved(node) && !node.id.flatMap(change.old).exists(isReserved)
+        }
+        .map(reserved(this, change.after, _))
   }
 
   object NoEmptyStructs
       extends TableRule(
         "N3",
         "Every struct has a field.",
-        Clause(IcebergCode, "TypeToMessageType")) {
+        Clause(IcebergCode, "TypeToMessageType")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes.collect {
@@ -121,12 +131,13 @@ object NameRules {
             Fix.useSupportedType(table, node),
             "column" -> node.sqlPath,
             "type" -> node.dataType.sql,
-            "nearest" -> SupportedTypes.nearest(node.dataType).sql)
+            "nearest" -> SupportedTypes.nearest(node.dataType).sql
+          )
       }
 
     private def isEmptyStruct(node: SchemaNode): Boolean = node.dataType match {
       case struct: org.apache.spark.sql.types.StructType => struct.isEmpty
-      case _ => false
+      case _                                             => false
     }
   }
 }

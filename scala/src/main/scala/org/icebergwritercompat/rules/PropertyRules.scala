@@ -10,8 +10,8 @@ sealed abstract class PropertyRule(
     key: String,
     required: String,
     reason: String,
-    clauses: Clause*)
-    extends TableRule(id, statement, clauses: _*) {
+    clauses: Clause*
+) extends TableRule(id, statement, clauses: _*) {
 
   /** Whether the table's properties meet the requirement. */
   protected def holds(table: TableState): Boolean
@@ -27,7 +27,9 @@ sealed abstract class PropertyRule(
           "property" -> key,
           "value" -> table.property(key).getOrElse("not set"),
           "required" -> required,
-          "reason" -> reason))
+          "reason" -> reason
+        )
+      )
 }
 
 /** A property that must be set to one value. */
@@ -37,8 +39,8 @@ sealed abstract class RequiredProperty(
     key: String,
     required: String,
     reason: String,
-    clauses: Clause*)
-    extends PropertyRule(id, statement, key, required, reason, clauses: _*) {
+    clauses: Clause*
+) extends PropertyRule(id, statement, key, required, reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
     table.property(key).exists(_.trim.equalsIgnoreCase(required))
@@ -50,8 +52,8 @@ sealed abstract class SwitchedOff(
     statement: String,
     key: String,
     reason: String,
-    clauses: Clause*)
-    extends PropertyRule(id, statement, key, "false", reason, clauses: _*) {
+    clauses: Clause*
+) extends PropertyRule(id, statement, key, "false", reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
     !table.properties.contains(key) || table.flag(key).contains(false)
@@ -67,7 +69,8 @@ object PropertyRules {
         WriterCompat.Enabled,
         "true",
         "it is the one switch of the feature",
-        Clause(Rfc, "IcebergWriterCompatV1"))
+        Clause(Rfc, "IcebergWriterCompatV1")
+      )
 
   object IcebergCompatV2Enabled
       extends RequiredProperty(
@@ -76,7 +79,8 @@ object PropertyRules {
         WriterCompat.IcebergCompatV2Enabled,
         "true",
         "all conditions of IcebergCompatV2 must hold too",
-        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1"))
+        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
+      )
 
   object ColumnMappingById
       extends RequiredProperty(
@@ -85,14 +89,16 @@ object PropertyRules {
         WriterCompat.ColumnMappingMode,
         WriterCompat.IdMode,
         "only in this mode does a reader find a column by its id, whoever wrote the file",
-        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1"))
+        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
+      )
 
   object MaxColumnIdCoversAllIds
       extends TableRule(
         "B4",
         s"`${WriterCompat.MaxColumnId}` is set and not below any column id or nested id.",
         Clause(DeltaProtocol, "Column Mapping"),
-        Clause(IcebergSpec, "Table Metadata Fields, last-column-id")) {
+        Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
@@ -106,7 +112,9 @@ object PropertyRules {
             Fix.enable(table),
             "property" -> WriterCompat.MaxColumnId,
             "value" -> value.getOrElse("not set"),
-            "highest" -> highest.toString))
+            "highest" -> highest.toString
+          )
+        )
     }
   }
 
@@ -116,7 +124,8 @@ object PropertyRules {
         s"`${WriterCompat.IcebergCompatV1Enabled}` is not `true`.",
         WriterCompat.IcebergCompatV1Enabled,
         "the table follows IcebergCompatV2, and only one version can be followed at a time",
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      )
 
   object DeletionVectorsOff
       extends SwitchedOff(
@@ -124,7 +133,8 @@ object PropertyRules {
         s"`${WriterCompat.DeletionVectorsEnabled}` is not `true`.",
         WriterCompat.DeletionVectorsEnabled,
         "Iceberg readers of format version 2 do not see rows deleted by deletion vectors",
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      )
 
   object IcebergCompatV3Off
       extends SwitchedOff(
@@ -132,7 +142,8 @@ object PropertyRules {
         s"`${WriterCompat.IcebergCompatV3Enabled}` is not `true`.",
         WriterCompat.IcebergCompatV3Enabled,
         "the table follows IcebergCompatV2, and only one version can be followed at a time",
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"))
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      )
 
   object ChangeDataFeedOff
       extends SwitchedOff(
@@ -140,13 +151,15 @@ object PropertyRules {
         s"`${WriterCompat.ChangeDataFeedEnabled}` is absent or `false`.",
         WriterCompat.ChangeDataFeedEnabled,
         "Iceberg writers do not write change data files",
-        Clause(Rfc, "Disallowed Features"))
+        Clause(Rfc, "Disallowed Features")
+      )
 
   object NoCheckConstraints
       extends TableRule(
         "B8",
         s"No property begins with `${WriterCompat.ConstraintPrefix}`.",
-        Clause(Rfc, "Disallowed Features")) {
+        Clause(Rfc, "Disallowed Features")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.properties.keys.toSeq.sorted
@@ -160,7 +173,8 @@ object PropertyRules {
             fix,
             "feature" -> "checkConstraints",
             "reason" -> (s"the constraint $constraint uses it, and Iceberg writers would not check " +
-              s"the constraint${Fix.price(table, fix)}"))
+              s"the constraint${Fix.price(table, fix)}")
+          )
         }
   }
 
@@ -170,13 +184,15 @@ object PropertyRules {
         s"`${WriterCompat.RowTrackingEnabled}` is not `true`.",
         WriterCompat.RowTrackingEnabled,
         "Iceberg writers do not keep row ids",
-        Clause(Rfc, "Disallowed Features"))
+        Clause(Rfc, "Disallowed Features")
+      )
 
   object NoProtocolVersions
       extends TableRule(
         "B10",
         "`delta.minReaderVersion` and `delta.minWriterVersion` are never stored as properties.",
-        Clause(DeltaProtocol, "Protocol Evolution")) {
+        Clause(DeltaProtocol, "Protocol Evolution")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       Seq("delta.minReaderVersion", "delta.minWriterVersion")
@@ -189,7 +205,8 @@ object PropertyRules {
             "property" -> key,
             "value" -> table.property(key).getOrElse("not set"),
             "required" -> "not set",
-            "reason" -> "the protocol action holds the versions")
+            "reason" -> "the protocol action holds the versions"
+          )
         }
   }
 
@@ -197,7 +214,8 @@ object PropertyRules {
       extends TableRule(
         "B12",
         "The format of data files is `parquet`, without options.",
-        Clause(DeltaProtocol, "Change Metadata")) {
+        Clause(DeltaProtocol, "Change Metadata")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       if (table.format == FileFormat.Parquet) Nil
@@ -210,7 +228,9 @@ object PropertyRules {
             "property" -> "format",
             "value" -> described(table.format),
             "required" -> s"${FileFormat.Parquet.provider} without options",
-            "reason" -> "the metadata of an Iceberg table names the format of each file"))
+            "reason" -> "the metadata of an Iceberg table names the format of each file"
+          )
+        )
 
     private def described(format: FileFormat): String =
       (String.valueOf(format.provider) +: Option(format.options).toSeq.flatten.sorted.map {

@@ -22,7 +22,8 @@ object ProtocolRules {
     "inCommitTimestamp",
     "clustering",
     "timestampNtz",
-    "typeWidening")
+    "typeWidening"
+  )
 
   /** Features older than writer version 7, which an upgrade carries along unused. */
   val AllowedIfInactive: Set[String] =
@@ -40,7 +41,8 @@ object ProtocolRules {
     "variantShredding" -> "Iceberg format version 2 has no variant type",
     "variantShredding-preview" -> "Iceberg format version 2 has no variant type",
     "collations" -> "Iceberg has no collations",
-    "collations-preview" -> "Iceberg has no collations")
+    "collations-preview" -> "Iceberg has no collations"
+  )
 
   /** Names that the protocol's own text uses for a feature of another name. */
   private val misspelt: Map[String, String] =
@@ -55,7 +57,8 @@ object ProtocolRules {
   private val requiredFeatures: Seq[(String, String)] = Seq(
     Feature -> IcebergCompatV2Feature,
     IcebergCompatV2Feature -> ColumnMappingFeature,
-    "clustering" -> "domainMetadata")
+    "clustering" -> "domainMetadata"
+  )
 
   private val mappingClause = Clause(Rfc, "IcebergWriterCompatV1")
 
@@ -69,7 +72,8 @@ object ProtocolRules {
         Location.Protocol,
         Fix.enable(table),
         "found" -> found,
-        "required" -> statement)
+        "required" -> statement
+      )
 
     final protected def missing(table: TableState, feature: String, neededBy: String): Violation =
       violation(
@@ -77,21 +81,24 @@ object ProtocolRules {
         Location.Feature(feature),
         Fix.setProperty(table, s"delta.feature.$feature", "supported"),
         "feature" -> feature,
-        "neededBy" -> neededBy)
+        "neededBy" -> neededBy
+      )
   }
 
   object ReaderKnowsColumnMapping
       extends ProtocolRule(
         "A1",
         "The reader version is 2, or at least 3 with `columnMapping` in `readerFeatures`.",
-        mappingClause) {
+        mappingClause
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val protocol = table.protocol
       val version = protocol.minReaderVersion
       val listed = protocol.readerFeatures.exists(_.contains(ColumnMappingFeature))
       if (version == readerVersionOfMapping || version >= readerVersionOfFeatures && listed) Nil
-      else if (version < readerVersionOfMapping) Seq(wrongProtocol(table, s"reader version $version"))
+      else if (version < readerVersionOfMapping)
+        Seq(wrongProtocol(table, s"reader version $version"))
       else Seq(missing(table, ColumnMappingFeature, s"reader version $version"))
     }
   }
@@ -113,7 +120,8 @@ object ProtocolRules {
         s"`writerFeatures` lists `$Feature`, `$IcebergCompatV2Feature` and " +
           s"`$ColumnMappingFeature`.",
         mappingClause,
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")) {
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.writerFeatures.getOrElse(Set.empty)
@@ -129,7 +137,8 @@ object ProtocolRules {
         "Writer-only features are never in `readerFeatures`, reader-writer features are in both " +
           "lists once the reader version is 3, and a reader version below 3 has no " +
           "`readerFeatures`.",
-        Clause(DeltaProtocol, "Table Features for New and Existing Tables")) {
+        Clause(DeltaProtocol, "Table Features for New and Existing Tables")
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val protocol = table.protocol
@@ -143,10 +152,12 @@ object ProtocolRules {
         else (writers.intersect(readerWriterFeatures) -- readers).toSeq.sorted
       val found = Seq(
         Option.when(hasReaderList && protocol.minReaderVersion < readerVersionOfFeatures)(
-          s"readerFeatures with reader version ${protocol.minReaderVersion}"),
+          s"readerFeatures with reader version ${protocol.minReaderVersion}"
+        ),
         Option.when(writerOnly.nonEmpty)(s"${writerOnly.mkString(", ")} in readerFeatures"),
         Option.when(readerOnly.nonEmpty)(s"${readerOnly.mkString(", ")} only in readerFeatures"),
-        Option.when(unlisted.nonEmpty)(s"${unlisted.mkString(", ")} only in writerFeatures")).flatten
+        Option.when(unlisted.nonEmpty)(s"${unlisted.mkString(", ")} only in writerFeatures")
+      ).flatten
       found.map(wrongProtocol(table, _))
     }
   }
@@ -155,7 +166,8 @@ object ProtocolRules {
       extends ProtocolRule(
         "A5",
         "Every supported feature is on the RFC's list; a feature nobody knows is not.",
-        Clause(Rfc, "Allowed Supported list of features")) {
+        Clause(Rfc, "Allowed Supported list of features")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       (table.protocol.listedFeatures -- Allowed -- AllowedIfInactive -- Forbidden.keySet --
@@ -171,7 +183,8 @@ object ProtocolRules {
         s"None of ${Forbidden.keys.toSeq.sorted.map(f => s"`$f`").mkString(", ")} is supported, " +
           "not even inactive.",
         Clause(Rfc, "Disallowed Features"),
-        Clause(Rfc, "Allowed Supported list of features")) {
+        Clause(Rfc, "Allowed Supported list of features")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       (table.protocol.listedFeatures.intersect(Forbidden.keySet) --
@@ -185,7 +198,8 @@ object ProtocolRules {
         s"The reader version is 3 once one of ${readerWriterFeatures.toSeq.sorted
             .map(f => s"`$f`")
             .mkString(", ")} is supported.",
-        Clause(DeltaProtocol, "Table Features for New and Existing Tables")) {
+        Clause(DeltaProtocol, "Table Features for New and Existing Tables")
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val needThree = table.protocol.listedFeatures.intersect(readerWriterFeatures).toSeq.sorted
@@ -200,14 +214,14 @@ object ProtocolRules {
         "A8",
         "A supported feature has the features it needs beside it.",
         Clause(Rfc, "IcebergWriterCompatV1"),
-        Clause(DeltaProtocol, "Clustered Table")) {
+        Clause(DeltaProtocol, "Clustered Table")
+      ) {
 
     // What the feature itself needs is rule A3.
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.listedFeatures
       requiredFeatures.collect {
-        case (feature, needed)
-            if feature == "clustering" && listed(feature) && !listed(needed) =>
+        case (feature, needed) if feature == "clustering" && listed(feature) && !listed(needed) =>
           missing(table, needed, feature)
       }
     }
@@ -217,7 +231,8 @@ object ProtocolRules {
       rule: TableRule,
       table: TableState,
       feature: String,
-      reason: String): Violation = {
+      reason: String
+  ): Violation = {
     val otherProfile = Profile
       .accepting(feature, table.profile)
       .fold("")(p => s"; the profile ${p.name} accepts it: SET ${Profile.Conf}=${p.name}")
@@ -227,6 +242,7 @@ object ProtocolRules {
       Condition.IncompatibleTableFeature,
       Location.Feature(feature),
       fix,
-      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(table, fix))))
+      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(table, fix)))
+    )
   }
 }

@@ -17,16 +17,18 @@ final case class Clause(source: Source, section: String) {
   override def toString: String = s"${source.title}, $section"
 }
 
-/** One requirement of the contract.
-  *
-  * A rule is a pure function from what it checks to the violations it finds. It neither throws nor
-  * knows who asks: the commit hook refuses on the first violation, a report lists them all.
-  */
+/**
+ * One requirement of the contract.
+ *
+ * A rule is a pure function from what it checks to the violations it finds. It neither throws nor
+ * knows who asks: the commit hook refuses on the first violation, a report lists them all.
+ */
 sealed trait Rule {
 
-  /** The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the
-    * version before.
-    */
+  /**
+   * The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the
+   * version before.
+   */
   def id: String
 
   /** What must hold, in one sentence. */
@@ -40,7 +42,8 @@ sealed trait Rule {
       condition: Condition,
       location: Location,
       fix: String,
-      parameters: (String, String)*): Violation =
+      parameters: (String, String)*
+  ): Violation =
     Violation(this, condition, location, fix, parameters.toMap)
 }
 

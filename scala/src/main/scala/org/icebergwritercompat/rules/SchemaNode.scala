@@ -16,15 +16,16 @@ object Role {
   case object Value extends Role("value")
 }
 
-/** One node of a schema: a column or nested field, or the element, key or value of a collection.
-  *
-  * @param path
-  *   the logical names from the root; an element, key or value is called just that
-  * @param id
-  *   the column id of a field, the nested id of an element, key or value
-  * @param metadata
-  *   the metadata of a field, empty for an element, key or value
-  */
+/**
+ * One node of a schema: a column or nested field, or the element, key or value of a collection.
+ *
+ * @param path
+ *   the logical names from the root; an element, key or value is called just that
+ * @param id
+ *   the column id of a field, the nested id of an element, key or value
+ * @param metadata
+ *   the metadata of a field, empty for an element, key or value
+ */
 final case class SchemaNode(
     path: Vector[String],
     role: Role,
@@ -34,7 +35,8 @@ final case class SchemaNode(
     physicalName: Option[String],
     parentId: Option[Long],
     belowMapKey: Boolean,
-    metadata: Metadata) {
+    metadata: Metadata
+) {
 
   /** Whether this node is a column or a nested field of a struct. */
   def isField: Boolean = role == Role.Field
@@ -66,7 +68,8 @@ object SchemaNode {
         fields: Array[StructField],
         path: Vector[String],
         parentId: Option[Long],
-        belowMapKey: Boolean): Unit =
+        belowMapKey: Boolean
+    ): Unit =
       fields.foreach { field =>
         val id = idOf(field)
         val physicalName = physicalNameOf(field)
@@ -80,7 +83,8 @@ object SchemaNode {
           physicalName,
           parentId,
           belowMapKey,
-          field.metadata)
+          field.metadata
+        )
         val nested = new NestedIds(field.metadata, physicalName.getOrElse(field.name))
         visitBelow(field.dataType, here, id, belowMapKey, nested, "")
       }
@@ -93,7 +97,8 @@ object SchemaNode {
         parentId: Option[Long],
         belowMapKey: Boolean,
         nested: NestedIds,
-        way: String): Unit = {
+        way: String
+    ): Unit = {
       val below = s"$way.${role.name}"
       val id = nested.get(below)
       val here = path :+ role.name
@@ -106,7 +111,8 @@ object SchemaNode {
         None,
         parentId,
         belowMapKey,
-        Metadata.empty)
+        Metadata.empty
+      )
       visitBelow(dataType, here, id, belowMapKey, nested, below)
     }
 
@@ -116,10 +122,11 @@ object SchemaNode {
         id: Option[Long],
         belowMapKey: Boolean,
         nested: NestedIds,
-        way: String): Unit =
+        way: String
+    ): Unit =
       dataType match {
         case s: StructType => visitFields(s.fields, path, id, belowMapKey)
-        case a: ArrayType =>
+        case a: ArrayType  =>
           visitCollection(
             Role.Element,
             a.elementType,
@@ -128,7 +135,8 @@ object SchemaNode {
             id,
             belowMapKey,
             nested,
-            way)
+            way
+          )
         case m: MapType =>
           visitCollection(Role.Key, m.keyType, nullable = false, path, id, true, nested, way)
           visitCollection(
@@ -139,7 +147,8 @@ object SchemaNode {
             id,
             belowMapKey,
             nested,
-            way)
+            way
+          )
         case _ =>
       }
 
@@ -177,7 +186,7 @@ object PhysicalNameTree {
       val name = SchemaNode.physicalNameOf(field).getOrElse(field.name)
       val below = field.dataType match {
         case struct: StructType => of(struct)
-        case _ => PhysicalNameTree(Map.empty)
+        case _                  => PhysicalNameTree(Map.empty)
       }
       name -> below
     }.toMap)

@@ -16,13 +16,15 @@ object SchemaRules {
       Condition.MissingColumnMappingMetadata,
       node.location,
       Fix.enable(table),
-      Map("column" -> node.sqlPath, "key" -> key))
+      Map("column" -> node.sqlPath, "key" -> key)
+    )
 
   object FieldsHaveIdAndPhysicalName
       extends TableRule(
         "C1",
         s"Every field has `${WriterCompat.ColumnId}` and `${WriterCompat.PhysicalName}`.",
-        Clause(DeltaProtocol, "Column Mapping")) {
+        Clause(DeltaProtocol, "Column Mapping")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -37,7 +39,8 @@ object SchemaRules {
       extends TableRule(
         "C2",
         "The physical name of every field is exactly `col-` and its id.",
-        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")) {
+        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -52,7 +55,8 @@ object SchemaRules {
         "column" -> node.sqlPath,
         "id" -> id.toString,
         "physicalName" -> name,
-        "required" -> expected)
+        "required" -> expected
+      )
   }
 
   /** Finds fields whose metadata has one of the keys of a legacy feature. */
@@ -62,12 +66,13 @@ object SchemaRules {
       keys: Seq[String],
       reason: String,
       fix: (TableState, SchemaNode) => String,
-      clause: Clause)
-      extends TableRule(
+      clause: Clause
+  ) extends TableRule(
         id,
         s"No field has the metadata ${keys.map(key => s"`$key`").mkString(", ")}: the feature " +
           s"`$feature` is not active.",
-        clause) {
+        clause
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -80,7 +85,8 @@ object SchemaRules {
         statement,
         "feature" -> feature,
         "reason" -> (s"column ${node.sqlPath} uses it by its metadata $key, and $reason" +
-          Fix.price(table, statement)))
+          Fix.price(table, statement))
+      )
   }
 
   private val disallowed = Clause(Rfc, "Disallowed Features")
@@ -91,7 +97,8 @@ object SchemaRules {
         "Ids of fields, elements, keys and values are unique over the whole schema, from 1 to " +
           s"$MaxIcebergColumnId.",
         Clause(DeltaProtocol, "Column Mapping"),
-        Clause(IcebergSpec, "Reserved Field IDs")) {
+        Clause(IcebergSpec, "Reserved Field IDs")
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val withId = table.nodes.flatMap(node => node.id.map(_ -> node))
@@ -106,7 +113,8 @@ object SchemaRules {
             nodes.last.location,
             Fix.enable(table),
             "id" -> shared.toString,
-            "columns" -> nodes.map(_.sqlPath).mkString(", "))
+            "columns" -> nodes.map(_.sqlPath).mkString(", ")
+          )
         }
       val outOfRange = withId.collect {
         case (found, node) if found < 1 || found > MaxIcebergColumnId =>
@@ -116,7 +124,8 @@ object SchemaRules {
             Fix.enable(table),
             "column" -> node.sqlPath,
             "id" -> found.toString,
-            "highest" -> MaxIcebergColumnId.toString)
+            "highest" -> MaxIcebergColumnId.toString
+          )
       }
       duplicates ++ outOfRange
     }
@@ -127,7 +136,8 @@ object SchemaRules {
         "C5",
         "Every list has an id for its element, every map for its key and its value, under " +
           s"`${WriterCompat.NestedIds}` of the nearest field above.",
-        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")) {
+        Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes.collect {
@@ -141,7 +151,8 @@ object SchemaRules {
         "C7",
         "Every type is one of integer, long, float, double, decimal, string, binary, boolean, " +
           "timestamp, timestamp_ntz, date, array, map and struct.",
-        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")) {
+        Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes.collect {
@@ -152,7 +163,8 @@ object SchemaRules {
             Fix.useSupportedType(table, node),
             "column" -> node.sqlPath,
             "type" -> node.dataType.sql,
-            "nearest" -> SupportedTypes.nearest(node.dataType).sql)
+            "nearest" -> SupportedTypes.nearest(node.dataType).sql
+          )
       }
   }
 
@@ -160,7 +172,8 @@ object SchemaRules {
       extends TableRule(
         "C8",
         "A timestamp without time zone needs the feature `timestampNtz`.",
-        Clause(DeltaProtocol, "Timestamp without timezone (TimestampNtz)")) {
+        Clause(DeltaProtocol, "Timestamp without timezone (TimestampNtz)")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       if (table.protocol.listedFeatures(feature)) Nil
@@ -171,7 +184,8 @@ object SchemaRules {
             node.location,
             Fix.setProperty(table, s"delta.feature.$feature", "supported"),
             "feature" -> feature,
-            "neededBy" -> s"column ${node.sqlPath}")
+            "neededBy" -> s"column ${node.sqlPath}"
+          )
         }
 
     private val feature = "timestampNtz"
@@ -184,7 +198,8 @@ object SchemaRules {
         Seq("delta.invariants"),
         "Iceberg writers would not check the invariant",
         Fix.withoutExpression,
-        disallowed)
+        disallowed
+      )
 
   object NoIdentityColumns
       extends LegacyFeatureInactive(
@@ -193,7 +208,8 @@ object SchemaRules {
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
         "Iceberg writers would not give out the next numbers",
         Fix.withoutExpression,
-        disallowed)
+        disallowed
+      )
 
   object NoGeneratedColumns
       extends LegacyFeatureInactive(
@@ -202,7 +218,8 @@ object SchemaRules {
         Seq("delta.generationExpression"),
         "Iceberg writers would not compute the column",
         Fix.withoutExpression,
-        disallowed)
+        disallowed
+      )
 
   object NoColumnDefaults
       extends LegacyFeatureInactive(
@@ -211,7 +228,8 @@ object SchemaRules {
         Seq("CURRENT_DEFAULT"),
         "Iceberg format version 2 has no column defaults",
         Fix.dropDefault,
-        disallowed)
+        disallowed
+      )
 
   object RecordedTypeChangesArePromotions
       extends TableRule(
@@ -221,7 +239,8 @@ object SchemaRules {
           "a map key it is only that a byte or short became an int.",
         Clause(Rfc, "Allowed Supported list of features"),
         Clause(IcebergSpec, "Schema Evolution"),
-        Clause(IcebergCode, "SchemaUpdate")) {
+        Clause(IcebergCode, "SchemaUpdate")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -237,14 +256,15 @@ object SchemaRules {
         "column" -> SchemaNode.sqlPath(node.path ++ change.way),
         "change" -> (change.types match {
           case Some((from, to)) if isNew => s"changes from ${from.sql} to ${to.sql}"
-          case Some((from, to)) =>
+          case Some((from, to))          =>
             s"was changed from ${from.sql} to ${to.sql} while the table held rows"
           case None => "has a record of type changes that cannot be read"
         }),
-        "reason" -> (
-          if (change.isReadable) "Iceberg lets nothing change inside a map key"
-          else if (change.types.isEmpty) "nobody can tell whether Iceberg reads the older files"
-          else "Iceberg cannot read the older files with the newer type"))
+        "reason" -> (if (change.isReadable) "Iceberg lets nothing change inside a map key"
+                     else if (change.types.isEmpty)
+                       "nobody can tell whether Iceberg reads the older files"
+                     else "Iceberg cannot read the older files with the newer type")
+      )
 
     private val keyOnly = Seq(Role.Key.name)
 
@@ -262,7 +282,8 @@ object SchemaRules {
         "C18",
         "Partition columns are top-level columns of the schema with a primitive type.",
         Clause(DeltaProtocol, "Change Metadata"),
-        Clause(IcebergSpec, "Partitioning")) {
+        Clause(IcebergSpec, "Partitioning")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.partitionColumns.flatMap { name =>
@@ -273,7 +294,8 @@ object SchemaRules {
             location.getOrElse(Location.Column(Seq(String.valueOf(name)), None, None)),
             Fix.partitionBy(table, table.partitionColumns.filter(problem(table, _).isEmpty)),
             "columns" -> String.valueOf(name),
-            "reason" -> s"$name $found")
+            "reason" -> s"$name $found"
+          )
         }
       }
 
@@ -290,7 +312,8 @@ object SchemaRules {
       extends TableRule(
         "C18d",
         "No partition column is a decimal, which Delta Spark 4.4.0 refuses by a mistake of its own.",
-        Clause(DeltaSpark, "CheckPartitionDataTypeInV2AllowList")) {
+        Clause(DeltaSpark, "CheckPartitionDataTypeInV2AllowList")
+      ) {
 
     override def check(table: TableState): Seq[Violation] =
       table.partitionNodes.collect {
@@ -301,7 +324,8 @@ object SchemaRules {
             Fix.partitionBy(table, table.partitionColumns.filterNot(isDecimal(table, _))),
             "columns" -> node.path.head,
             "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, but " +
-              "Delta Spark 4.4.0 refuses it under IcebergCompatV2 by mistake"))
+              "Delta Spark 4.4.0 refuses it under IcebergCompatV2 by mistake")
+          )
       }
 
     private def isDecimal(table: TableState, name: String): Boolean =

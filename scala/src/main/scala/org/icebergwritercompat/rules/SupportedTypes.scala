@@ -8,27 +8,28 @@ object SupportedTypes {
   /** Whether values of this very type, children aside, exist in both formats. */
   def contains(dataType: DataType): Boolean = dataType match {
     case _: CharType | _: VarcharType => false
-    case s: StringType => isPlain(s)
+    case s: StringType                => isPlain(s)
     case IntegerType | LongType | FloatType | DoubleType | BinaryType | BooleanType | DateType |
         TimestampType | TimestampNTZType =>
       true
     case _: DecimalType | _: StructType | _: ArrayType | _: MapType => true
-    case _ => false
+    case _                                                          => false
   }
 
   /** The supported type that holds the same values, or text where there is none. */
   def nearest(dataType: DataType): DataType = dataType match {
-    case ByteType | ShortType => IntegerType
-    case s: StructType if s.nonEmpty => StructType(s.map(f => f.copy(dataType = nearest(f.dataType))))
+    case ByteType | ShortType        => IntegerType
+    case s: StructType if s.nonEmpty =>
+      StructType(s.map(f => f.copy(dataType = nearest(f.dataType))))
     case a: ArrayType => a.copy(elementType = nearest(a.elementType))
-    case m: MapType => m.copy(keyType = nearest(m.keyType), valueType = nearest(m.valueType))
+    case m: MapType   => m.copy(keyType = nearest(m.keyType), valueType = nearest(m.valueType))
     case other if contains(other) && !isEmpty(other) => other
-    case _ => StringType
+    case _                                           => StringType
   }
 
   private def isEmpty(dataType: DataType): Boolean = dataType match {
     case s: StructType => s.isEmpty
-    case _ => false
+    case _             => false
   }
 
   // Delta stores char and varchar as plain strings with a length in the column's metadata;

@@ -5,9 +5,10 @@ import org.icebergwritercompat.WriterCompat
 
 import java.util.Locale
 
-/** When a table is looked at: it decides which statement mends a violation, never whether there is
-  * one.
-  */
+/**
+ * When a table is looked at: it decides which statement mends a violation, never whether there is
+ * one.
+ */
 sealed trait Moment
 
 object Moment {
@@ -27,7 +28,8 @@ final case class ProtocolState(
     minReaderVersion: Int,
     minWriterVersion: Int,
     readerFeatures: Option[Set[String]],
-    writerFeatures: Option[Set[String]]) {
+    writerFeatures: Option[Set[String]]
+) {
 
   /** The features the protocol lists, for readers or for writers. */
   val listedFeatures: Set[String] =
@@ -43,14 +45,15 @@ object FileFormat {
   val Parquet: FileFormat = FileFormat("parquet", Map.empty)
 }
 
-/** One version of a table, as far as its protocol and metadata tell.
-  *
-  * @param name
-  *   how a statement refers to the table, such as `db.t` or a quoted path
-  * @param previous
-  *   the version before, if a change is looked at; it decides which statement mends a violation,
-  *   never whether there is one
-  */
+/**
+ * One version of a table, as far as its protocol and metadata tell.
+ *
+ * @param name
+ *   how a statement refers to the table, such as `db.t` or a quoted path
+ * @param previous
+ *   the version before, if a change is looked at; it decides which statement mends a violation,
+ *   never whether there is one
+ */
 final case class TableState(
     name: String,
     moment: Moment,
@@ -60,7 +63,8 @@ final case class TableState(
     partitionColumns: Seq[String],
     format: FileFormat = FileFormat.Parquet,
     profile: Profile = Profile.Rfc,
-    previous: Option[TableState] = None) {
+    previous: Option[TableState] = None
+) {
 
   /** Every column, nested field, element, key and value of the schema, parents before children. */
   lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)

@@ -9,13 +9,14 @@ object TypePromotion {
 
   private val recordedKey = "delta.typeChanges"
 
-  /** A type change of the past.
-    *
-    * @param way
-    *   the way from the field to the element, key or value that changed; empty for the field itself
-    * @param types
-    *   the old and the new type; `None` where the log does not tell
-    */
+  /**
+   * A type change of the past.
+   *
+   * @param way
+   *   the way from the field to the element, key or value that changed; empty for the field itself
+   * @param types
+   *   the old and the new type; `None` where the log does not tell
+   */
   final case class Recorded(way: Seq[String], types: Option[(DataType, DataType)]) {
 
     /** Whether Iceberg v2 reads the files that were written before the change. */
@@ -29,9 +30,9 @@ object TypePromotion {
 
   /** Whether Iceberg v2 reads files of the old type with the new one. */
   def isAllowed(from: DataType, to: DataType): Boolean = (from, to) match {
-    case (same, other) if same == other => true
+    case (same, other) if same == other                    => true
     case (IntegerType, LongType) | (FloatType, DoubleType) => true
-    case (old: DecimalType, wider: DecimalType) =>
+    case (old: DecimalType, wider: DecimalType)            =>
       old.scale == wider.scale && old.precision <= wider.precision
     case _ => false
   }
@@ -39,7 +40,7 @@ object TypePromotion {
   /** The same for changes of the past: a byte or short was stored as an int all along. */
   def isHarmlessInHistory(from: DataType, to: DataType): Boolean = (from, to) match {
     case (ByteType | ShortType, ShortType | IntegerType | LongType) => true
-    case _ => isAllowed(from, to)
+    case _                                                          => isAllowed(from, to)
   }
 
   /** The changes that the metadata of a field records. */
@@ -63,6 +64,6 @@ object TypePromotion {
 
   private def asInIceberg(dataType: DataType): DataType = dataType match {
     case ByteType | ShortType => IntegerType
-    case other => other
+    case other                => other
   }
 }

@@ -1,8 +1,9 @@
 package org.icebergwritercompat.rules
 
-/** The sub-conditions of `DELTA_ICEBERG_WRITER_COMPAT_VIOLATION`; their texts are in
-  * `error/iceberg-writer-compat-conditions.json`.
-  */
+/**
+ * The sub-conditions of `DELTA_ICEBERG_WRITER_COMPAT_VIOLATION`; their texts are in
+ * `error/iceberg-writer-compat-conditions.json`.
+ */
 sealed abstract class Condition(val name: String)
 
 object Condition {
@@ -67,19 +68,21 @@ object Location {
   }
 }
 
-/** One broken requirement.
-  *
-  * @param fix
-  *   a statement to paste that mends it
-  * @param parameters
-  *   the named values the text of `condition` is filled with, besides the rule and the fix
-  */
+/**
+ * One broken requirement.
+ *
+ * @param fix
+ *   a statement to paste that mends it
+ * @param parameters
+ *   the named values the text of `condition` is filled with, besides the rule and the fix
+ */
 final case class Violation(
     rule: Rule,
     condition: Condition,
     location: Location,
     fix: String,
-    parameters: Map[String, String]) {
+    parameters: Map[String, String]
+) {
 
   /** The violation in one line: the rule, the place, and what should hold there. */
   def summary: String = s"${rule.id}, $location. What must hold: ${rule.statement}"

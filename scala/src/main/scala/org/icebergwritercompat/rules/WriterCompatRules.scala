@@ -3,9 +3,10 @@ package org.icebergwritercompat.rules
 /** Every rule of `icebergWriterCompatV1`, in the order they are checked. */
 object WriterCompatRules {
 
-  /** What the declared properties, columns and partitioning of a table must meet; it can be told
-    * before Delta gives out ids and derives the protocol.
-    */
+  /**
+   * What the declared properties, columns and partitioning of a table must meet; it can be told
+   * before Delta gives out ids and derives the protocol.
+   */
   val declarationRules: Seq[TableRule] = Seq(
     PropertyRules.WriterCompatEnabled,
     PropertyRules.IcebergCompatV2Enabled,
@@ -28,7 +29,8 @@ object WriterCompatRules {
     SchemaRules.NoColumnDefaults,
     SchemaRules.RecordedTypeChangesArePromotions,
     SchemaRules.PartitionColumnsAreTopLevel,
-    SchemaRules.NoDecimalPartitions)
+    SchemaRules.NoDecimalPartitions
+  )
 
   /** What Delta derives from the declaration must meet. */
   val layoutRules: Seq[TableRule] = Seq(
@@ -46,11 +48,13 @@ object WriterCompatRules {
     ProtocolRules.ReaderVersionFitsFeatures,
     ProtocolRules.RequiredFeaturesAreThere,
     SchemaRules.TimestampNtzIsSupported,
-    FileRules.LiveFilesWereWrittenById)
+    FileRules.LiveFilesWereWrittenById
+  )
 
-  /** What each version of a table must meet. Declarations come first, because most other violations
-    * follow from a wrong one.
-    */
+  /**
+   * What each version of a table must meet. Declarations come first, because most other violations
+   * follow from a wrong one.
+   */
   val tableRules: Seq[TableRule] = declarationRules ++ layoutRules
 
   /** What each step from one version to the next must meet, once the table has the feature. */
@@ -66,7 +70,8 @@ object WriterCompatRules {
     ChangeRules.NewColumnsHaveNewIds,
     ChangeRules.NestedIdsStay,
     ChangeRules.MaxColumnIdNeverFalls,
-    NameRules.NoNewReservedNames)
+    NameRules.NoNewReservedNames
+  )
 
   /** What each action must meet that is committed to a table with the feature. */
   val actionRules: Seq[ActionRule] = Seq(
@@ -79,7 +84,8 @@ object WriterCompatRules {
     ActionRules.NoChangeData,
     ActionRules.AppendOnlyKeepsRows,
     ActionRules.ClusteringByPhysicalName,
-    ActionRules.ClusteredOrPartitioned)
+    ActionRules.ClusteredOrPartitioned
+  )
 
   /** Every rule there is. */
   val all: Seq[Rule] = tableRules ++ changeRules ++ actionRules
@@ -88,7 +94,8 @@ object WriterCompatRules {
   def check(table: TableState): Iterator[Violation] = tableRules.iterator.flatMap(_.check(table))
 
   /** All violations of a step from one version to the next, likewise. */
-  def check(change: TableChange): Iterator[Violation] = changeRules.iterator.flatMap(_.check(change))
+  def check(change: TableChange): Iterator[Violation] =
+    changeRules.iterator.flatMap(_.check(change))
 
   /** All violations of an action on `table`, likewise. */
   def check(table: TableState, action: DataAction): Iterator[Violation] =

@@ -7,11 +7,12 @@ import org.icebergwritercompat.WriterCompat
 
 import java.util.Locale
 
-/** Sets the column mapping mode of new tables that have the feature and name no mode.
-  *
-  * Delta gives a new table with any IcebergCompat the mode `name` before any transaction sees its
-  * properties, and then nobody can tell that from a wish of the user.
-  */
+/**
+ * Sets the column mapping mode of new tables that have the feature and name no mode.
+ *
+ * Delta gives a new table with any IcebergCompat the mode `name` before any transaction sees its
+ * properties, and then nobody can tell that from a wish of the user.
+ */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
@@ -25,15 +26,16 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def withSpec(plan: LogicalPlan, spec: TableSpecBase)(
-      changed: TableSpecBase => LogicalPlan): LogicalPlan =
+      changed: TableSpecBase => LogicalPlan
+  ): LogicalPlan =
     if (!isDelta(spec.provider) || !needsMode(spec.properties)) plan
     else {
       val properties =
         spec.properties + (WriterCompat.ColumnMappingMode -> WriterCompat.IdMode)
       spec match {
         case s: UnresolvedTableSpec => changed(s.copy(properties = properties))
-        case s: TableSpec => changed(s.copy(properties = properties))
-        case _ => plan
+        case s: TableSpec           => changed(s.copy(properties = properties))
+        case _                      => plan
       }
     }
 
@@ -43,7 +45,8 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
   private val compatVersions = Seq(
     WriterCompat.IcebergCompatV1Enabled,
     WriterCompat.IcebergCompatV2Enabled,
-    WriterCompat.IcebergCompatV3Enabled)
+    WriterCompat.IcebergCompatV3Enabled
+  )
 
   private def needsMode(properties: Map[String, String]): Boolean = {
     val byKey = properties.map { case (key, value) => key.toLowerCase(Locale.ROOT) -> value }

@@ -20,9 +20,11 @@ final class DataActions(table: TableState) {
           add.partitionValues,
           Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames)),
           add.deletionVector != null,
-          repeated = !added.add(add.path)))
+          repeated = !added.add(add.path)
+        )
+      )
     case remove: RemoveFile => Some(DataAction.Removed(remove.path, remove.dataChange))
-    case cdc: AddCDCFile => Some(DataAction.ChangeData(cdc.path))
+    case cdc: AddCDCFile    => Some(DataAction.ChangeData(cdc.path))
     case ClusteringMetadataDomain(clustering, removed) =>
       Option.when(!removed)(DataAction.Clustered(clustering.clusteringColumns))
     case _ => None

@@ -28,18 +28,22 @@ object Enabling {
     if (transaction.snapshot.numOfFiles == 0) new WithoutFiles(transaction.snapshot, proposed)
     else new WithFiles(transaction, proposed)
 
-  /** How the metadata of the transaction, which has the feature, follows on its snapshot as it is. */
+  /**
+   * How the metadata of the transaction, which has the feature, follows on its snapshot as it is.
+   */
   def asItIs(transaction: OptimisticTransaction): Enabling =
     new WithFiles(transaction, transaction.metadata)
 
-  /** No file depends on the layout of columns, so they are laid out anew, which Delta allows new
-    * tables only.
-    */
+  /**
+   * No file depends on the layout of columns, so they are laid out anew, which Delta allows new
+   * tables only.
+   */
   private final class WithoutFiles(snapshot: Snapshot, proposed: Metadata) extends Enabling {
 
     private val laidOutHere = Seq(
       WriterCompat.ColumnMappingMode -> WriterCompat.IdMode,
-      WriterCompat.IcebergCompatV2Enabled -> "true").filter { case (key, required) =>
+      WriterCompat.IcebergCompatV2Enabled -> "true"
+    ).filter { case (key, required) =>
       val wanted = proposed.configuration.get(key)
       wanted == snapshot.metadata.configuration.get(key) || wanted.contains(required)
     }
@@ -60,7 +64,8 @@ object Enabling {
           newMetadata = configured,
           oldMetadata = configured,
           isChangingModeOnExistingTable = false,
-          isOverwritingSchema = false)
+          isOverwritingSchema = false
+        )
         PhysicalNames.followIds(withIds, settled = Set.empty)
       }
     }
@@ -68,9 +73,10 @@ object Enabling {
     override def findings(table: TableState): Seq[Violation] = Nil
   }
 
-  /** The files bind the layout of columns: it must be right, and must have been when they were
-    * written.
-    */
+  /**
+   * The files bind the layout of columns: it must be right, and must have been when they were
+   * written.
+   */
   private final class WithFiles(transaction: OptimisticTransaction, proposed: Metadata)
       extends Enabling {
 

@@ -7,12 +7,13 @@ import java.lang.invoke.MethodHandles
 import java.util.Locale
 import scala.util.Using
 
-/** Puts the feature into the fixed set of features Delta knows.
-  *
-  * The set is built in the body of one method of a final class, so that method's result is passed
-  * through [[FeatureRegistry.withWriterCompat]] by one call added to its bytes before Delta's own
-  * class loader defines the class.
-  */
+/**
+ * Puts the feature into the fixed set of features Delta knows.
+ *
+ * The set is built in the body of one method of a final class, so that method's result is passed
+ * through [[FeatureRegistry.withWriterCompat]] by one call added to its bytes before Delta's own
+ * class loader defines the class.
+ */
 object FeatureRegistry {
 
   private val method = "allSupportedFeaturesMap"
@@ -29,14 +30,16 @@ object FeatureRegistry {
 
   /** Whether Delta knows the feature; asking loads the class, so ask only once it is defined. */
   def isRegistered: Boolean =
-    TableFeature.featureNameToFeature(WriterCompatTableFeature.name)
+    TableFeature
+      .featureNameToFeature(WriterCompatTableFeature.name)
       .contains(WriterCompatTableFeature)
 
-  /** Defines the changed class in Delta's class loader.
-    *
-    * @throws java.lang.LinkageError
-    *   if Delta loaded the class before
-    */
+  /**
+   * Defines the changed class in Delta's class loader.
+   *
+   * @throws java.lang.LinkageError
+   *   if Delta loaded the class before
+   */
   def define(): Unit = {
     // Any class of the package will do that does not load the target.
     val neighbour = classOf[DeltaThrowable]
@@ -58,7 +61,8 @@ object FeatureRegistry {
           name: String,
           desc: String,
           signature: String,
-          exceptions: Array[String]): MethodVisitor = {
+          exceptions: Array[String]
+      ): MethodVisitor = {
         val next = super.visitMethod(access, name, desc, signature, exceptions)
         if (name != method || desc != descriptor) next
         else
@@ -72,7 +76,8 @@ object FeatureRegistry {
                   forwarder,
                   "withWriterCompat",
                   Type.getMethodDescriptor(mapType, mapType),
-                  false)
+                  false
+                )
               }
               super.visitInsn(opcode)
             }

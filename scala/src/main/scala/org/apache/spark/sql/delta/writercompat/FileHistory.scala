@@ -16,15 +16,17 @@ object FileHistory {
   // These take files over that were written elsewhere, under rules this log does not tell.
   private val takingFilesOver = Set(DeltaOperations.OP_CLONE, "CONVERT")
 
-  /** The live files of which the log does not prove that they were written under IcebergCompatV2 in
-    * id mode, which gives every column, element, key and value in a file its id.
-    */
+  /**
+   * The live files of which the log does not prove that they were written under IcebergCompatV2 in
+   * id mode, which gives every column, element, key and value in a file its id.
+   */
   def provenance(transaction: OptimisticTransaction): Provenance = {
     val log = transaction.deltaLog
     val commits = log.getChanges(
       startVersion = 0,
       catalogTableOpt = transaction.catalogTable,
-      failOnDataLoss = false)
+      failOnDataLoss = false
+    )
     val proven = mutable.HashMap.empty[String, Boolean]
     val live = mutable.LinkedHashSet.empty[String]
     var writtenById = false
@@ -35,11 +37,11 @@ object FileHistory {
       expected = version + 1
       actions.foreach {
         case m: Metadata => writtenById = writesById(m)
-        case _ =>
+        case _           =>
       }
       val takenOver = actions.exists {
         case info: CommitInfo => takingFilesOver(info.operation)
-        case _ => false
+        case _                => false
       }
       actions.foreach {
         case add: AddFile =>
@@ -47,7 +49,7 @@ object FileHistory {
           proven.getOrElseUpdate(add.path, writtenById && !takenOver && complete)
           live += add.path
         case remove: RemoveFile => live -= remove.path
-        case _ =>
+        case _                  =>
       }
     }
     if (!complete || expected != transaction.readVersion + 1)
@@ -58,16 +60,19 @@ object FileHistory {
     }
   }
 
-  /** What stands against the files that a CLONE or CONVERT takes over; those of a table that had the
-    * feature are right.
-    */
+  /**
+   * What stands against the files that a CLONE or CONVERT takes over; those of a table that had the
+   * feature are right.
+   */
   def takenOver(
       spark: SparkSession,
       table: TableState,
-      op: DeltaOperations.Operation): Iterator[Violation] = op match {
+      op: DeltaOperations.Operation
+  ): Iterator[Violation] = op match {
     case clone: DeltaOperations.Clone if !sourceHadFeature(spark, clone) =>
       unproven(table, clone.source)
-    case convert: DeltaOperations.Convert => unproven(table, s"the ${convert.numFiles} of the folder")
+    case convert: DeltaOperations.Convert =>
+      unproven(table, s"the ${convert.numFiles} of the folder")
     case _ => Iterator.empty
   }
 

@@ -8,15 +8,16 @@ import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
 
-/** A transaction that keeps tables with the feature within the rules.
-  *
-  * A table without the property is left to Delta alone.
-  */
+/**
+ * A transaction that keeps tables with the feature within the rules.
+ *
+ * A table without the property is left to Delta alone.
+ */
 final class GuardedTransaction(
     deltaLog: DeltaLog,
     catalogTable: Option[CatalogTable],
-    snapshot: Snapshot)
-    extends OptimisticTransaction(deltaLog, catalogTable, snapshot) {
+    snapshot: Snapshot
+) extends OptimisticTransaction(deltaLog, catalogTable, snapshot) {
 
   private var replacing = false
 
@@ -45,7 +46,8 @@ final class GuardedTransaction(
 
   override protected def updateMetadataInternal(
       asked: Metadata,
-      ignoreDefaultProperties: Boolean): Unit = {
+      ignoreDefaultProperties: Boolean
+  ): Unit = {
     val proposed = NewTable.normalized(asked)
     // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
     val isClone = ignoreDefaultProperties
@@ -73,7 +75,8 @@ final class GuardedTransaction(
 
   override protected def prepareCommit(
       actions: Seq[Action],
-      op: DeltaOperations.Operation): Seq[Action] = {
+      op: DeltaOperations.Operation
+  ): Seq[Action] = {
     checkEnabling()
     val prepared = super.prepareCommit(actions, op)
     // Metadata may also come as an action of the commit, past any update.
@@ -88,7 +91,8 @@ final class GuardedTransaction(
 
   override protected def updateMetadataAndProtocolWithRequiredFeatures(
       metadataOpt: Option[Metadata],
-      protocols: Seq[Protocol]): Unit = {
+      protocols: Seq[Protocol]
+  ): Unit = {
     super.updateMetadataAndProtocolWithRequiredFeatures(metadataOpt, protocols)
     // A large commit has its metadata and protocol settled here, and nothing is written yet.
     committingLarge.foreach { op =>
@@ -103,7 +107,8 @@ final class GuardedTransaction(
       newProtocolOpt: Option[Protocol],
       op: DeltaOperations.Operation,
       context: Map[String, String],
-      metrics: Map[String, String]): (Long, Snapshot) = {
+      metrics: Map[String, String]
+  ): (Long, Snapshot) = {
     committingLarge = Some(op)
     try
       super.commitLarge(
@@ -113,7 +118,8 @@ final class GuardedTransaction(
         newProtocolOpt,
         op,
         context,
-        metrics)
+        metrics
+      )
     finally committingLarge = None
   }
 
@@ -121,12 +127,14 @@ final class GuardedTransaction(
       checkVersion: Long,
       currentTransactionInfo: CurrentTransactionInfo,
       attemptNumber: Int,
-      commitIsolationLevel: IsolationLevel): (Long, CurrentTransactionInfo) = {
+      commitIsolationLevel: IsolationLevel
+  ): (Long, CurrentTransactionInfo) = {
     val result @ (nextVersion, resolved) = super.checkForConflicts(
       checkVersion,
       currentTransactionInfo,
       attemptNumber,
-      commitIsolationLevel)
+      commitIsolationLevel
+    )
     if (nextVersion > checkVersion) checkAgainst(nextVersion - 1, resolved)
     result
   }
@@ -165,9 +173,10 @@ final class GuardedTransaction(
   private def switchesOn(proposed: Metadata): Boolean =
     !creating && !wasGuarded && isGuarded(proposed)
 
-  /** The properties of a table that is created or replaced; a replaced table keeps the feature, as
-    * it keeps it in its protocol.
-    */
+  /**
+   * The properties of a table that is created or replaced; a replaced table keeps the feature, as
+   * it keeps it in its protocol.
+   */
   private def completed(proposed: Metadata): Metadata = {
     val kept =
       if (wasGuarded && !proposed.configuration.contains(WriterCompat.Enabled))
@@ -201,9 +210,9 @@ final class GuardedTransaction(
 
   private def kind(op: DeltaOperations.Operation): ChangeKind = op match {
     case _ if replacing || overwritingSchema => ChangeKind.Replacing
-    case _: DeltaOperations.Restore => ChangeKind.Restoring
+    case _: DeltaOperations.Restore          => ChangeKind.Restoring
     case _: DeltaOperations.DropTableFeature => ChangeKind.DroppingFeature
-    case _ => ChangeKind.Ordinary
+    case _                                   => ChangeKind.Ordinary
   }
 
   private lazy val tableName = TableStates.nameOf(spark, this)
@@ -219,7 +228,8 @@ final class GuardedTransaction(
       protocol,
       metadata,
       profile,
-      previous = Option.when(wasGuarded)(before))
+      previous = Option.when(wasGuarded)(before)
+    )
 
   private lazy val before: TableState = stateOf(snapshot)
 
@@ -282,7 +292,7 @@ object GuardedTransaction {
 
   /** A guarded transaction in place of `transaction`, at the same snapshot. */
   def guard(transaction: OptimisticTransaction): OptimisticTransaction = transaction match {
-    case guarded: GuardedTransaction => guarded
+    case guarded: GuardedTransaction                               => guarded
     case plain if plain.getClass == classOf[OptimisticTransaction] =>
       new GuardedTransaction(plain.deltaLog, plain.catalogTable, plain.snapshot)
     case other =>
@@ -290,6 +300,8 @@ object GuardedTransaction {
         "JOIN_POINT",
         Map(
           "joinPoint" -> JoinPoints.StartTransaction.id,
-          "cause" -> s"${other.getClass.getName} is a transaction of an unknown kind"))
+          "cause" -> s"${other.getClass.getName} is a transaction of an unknown kind"
+        )
+      )
   }
 }

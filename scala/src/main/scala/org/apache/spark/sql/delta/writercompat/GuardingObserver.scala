@@ -2,9 +2,10 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta._
 
-/** Hands out a [[GuardedTransaction]] wherever Delta starts a transaction; all else is left to the
-  * observer it wraps.
-  */
+/**
+ * Hands out a [[GuardedTransaction]] wherever Delta starts a transaction; all else is left to the
+ * observer it wraps.
+ */
 final class GuardingObserver private (val wrapped: TransactionExecutionObserver)
     extends TransactionExecutionObserver {
 
@@ -40,7 +41,7 @@ object GuardingObserver {
   /** A guarding observer around `observer`, which may be one already. */
   def around(observer: TransactionExecutionObserver): GuardingObserver = observer match {
     case guarding: GuardingObserver => guarding
-    case other => new GuardingObserver(other)
+    case other                      => new GuardingObserver(other)
   }
 
   /** Every thread's observer; whoever sets another cannot take the guard away. */

@@ -1,98 +1,112 @@
 package org.apache.spark.sql.delta.writercompat
 
-/** A place in Delta's internals that the guard relies on.
-  *
-  * @param id
-  *   the name under which its tripwire test fails
-  * @param what
-  *   the member of Delta that is used
-  * @param why
-  *   what the guard does there
-  * @param ifItMoves
-  *   what would go wrong, were it to change unnoticed
-  */
+/**
+ * A place in Delta's internals that the guard relies on.
+ *
+ * @param id
+ *   the name under which its tripwire test fails
+ * @param what
+ *   the member of Delta that is used
+ * @param why
+ *   what the guard does there
+ * @param ifItMoves
+ *   what would go wrong, were it to change unnoticed
+ */
 final case class JoinPoint(id: String, what: String, why: String, ifItMoves: String)
 
-/** Every place in Delta's internals that the guard relies on. `JoinPointSuite` has one test for
-  * each, named by its id.
-  */
+/**
+ * Every place in Delta's internals that the guard relies on. `JoinPointSuite` has one test for
+ * each, named by its id.
+ */
 object JoinPoints {
 
   val ThreadObserver: JoinPoint = JoinPoint(
     "thread-observer",
     "the setter of TransactionExecutionObserver.threadObserver",
     "every thread gets an observer that answers with guarded transactions",
-    "no transaction would be guarded")
+    "no transaction would be guarded"
+  )
 
   val StartTransaction: JoinPoint = JoinPoint(
     "start-transaction",
     "DeltaLog.startTransaction passes each new transaction through startingTransaction",
     "the plain transaction is replaced by a GuardedTransaction at the same snapshot",
-    "transactions made elsewhere would not be guarded")
+    "transactions made elsewhere would not be guarded"
+  )
 
   val Split: JoinPoint = JoinPoint(
     "split",
     "OptimisticTransactionImpl.split",
     "the parts of a split transaction are guarded too",
-    "commands that commit in parts would leave the guard")
+    "commands that commit in parts would leave the guard"
+  )
 
   val UpdateMetadata: JoinPoint = JoinPoint(
     "update-metadata",
     "OptimisticTransactionImpl.updateMetadataInternal",
     "dependent properties are completed, new fields get the name col-<id>, and a schema that " +
       "breaks a rule is refused, before any data file is written",
-    "files would be written under names that the rules refuse at commit")
+    "files would be written under names that the rules refuse at commit"
+  )
 
   val NewTable: JoinPoint = JoinPoint(
     "new-table",
     "OptimisticTransaction.updateMetadataForNewTable, updateMetadataForNewTableInReplace and " +
       "updateMetadataForTableOverwrite",
     "a replaced table is told from a changed one",
-    "replacing a table would be treated as changing it, and refused")
+    "replacing a table would be treated as changing it, and refused"
+  )
 
   val PrepareCommit: JoinPoint = JoinPoint(
     "prepare-commit",
     "OptimisticTransactionImpl.prepareCommit",
     "all rules are checked on what is about to be committed",
-    "ordinary commits would be unchecked")
+    "ordinary commits would be unchecked"
+  )
 
   val CommitLarge: JoinPoint = JoinPoint(
     "commit-large",
     "OptimisticTransactionImpl.commitLarge, and updateMetadataAndProtocolWithRequiredFeatures in it",
     "RESTORE, CLONE and CONVERT TO DELTA are checked, which never prepare a commit",
-    "these commands would be unchecked")
+    "these commands would be unchecked"
+  )
 
   val Conflicts: JoinPoint = JoinPoint(
     "conflicts",
     "OptimisticTransactionImpl.checkForConflicts",
     "a transaction that lost a race is compared with the version that won",
-    "it would be compared with the version it read, which is no longer the one before")
+    "it would be compared with the version it read, which is no longer the one before"
+  )
 
   val FeatureMap: JoinPoint = JoinPoint(
     "feature-map",
     "TableFeature.allSupportedFeaturesMap, a method with one return",
     "its result gets the feature added",
-    "Delta would not know the feature, and refuse every table that has it")
+    "Delta would not know the feature, and refuse every table that has it"
+  )
 
   val SealedFeatures: JoinPoint = JoinPoint(
     "sealed-features",
     "WriterFeature, FeatureAutomaticallyEnabledByMetadata, RemovableFeature and " +
       "PreDowngradeTableFeatureCommand are sealed for Scala but not in their class files",
     "the feature is a Java class that extends them",
-    "the JVM would refuse to load the feature")
+    "the JVM would refuse to load the feature"
+  )
 
   val PropertyEntries: JoinPoint = JoinPoint(
     "property-entries",
     "DeltaConfigs.entries",
     "the property is put there",
-    "Delta would refuse the property as unknown")
+    "Delta would refuse the property as unknown"
+  )
 
   val ColumnMapping: JoinPoint = JoinPoint(
     "column-mapping",
     "DeltaColumnMapping gives a new field an id, a name made of a random UUID and nested ids " +
       "below that name",
     "the name is replaced by col-<id>, the keys of the nested ids with it",
-    "new fields would keep a random name, and the commit be refused")
+    "new fields would keep a random name, and the commit be refused"
+  )
 
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
@@ -107,5 +121,6 @@ object JoinPoints {
     SealedFeatures,
     FeatureMap,
     PropertyEntries,
-    ColumnMapping)
+    ColumnMapping
+  )
 }

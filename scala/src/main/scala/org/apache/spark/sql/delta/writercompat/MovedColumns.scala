@@ -6,12 +6,13 @@ import org.apache.spark.sql.types.{Metadata => FieldMetadata, _}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.TableState
 
-/** Gives new ids to fields that a new schema would move to another parent.
-  *
-  * When a table is overwritten, Delta lets a field keep its id if its type stays, and looks at each
-  * field by itself: a struct that gets a field more is a new column, but the fields in it keep
-  * their ids. To Iceberg, which knows an id by the place it has, they would have moved.
-  */
+/**
+ * Gives new ids to fields that a new schema would move to another parent.
+ *
+ * When a table is overwritten, Delta lets a field keep its id if its type stays, and looks at each
+ * field by itself: a struct that gets a field more is a new column, but the fields in it keep their
+ * ids. To Iceberg, which knows an id by the place it has, they would have moved.
+ */
 object MovedColumns {
 
   /** `metadata`, which replaces `before`, with new ids where the parent is another. */
@@ -23,7 +24,8 @@ object MovedColumns {
       metadata.copy(
         schemaString = schema.json,
         configuration =
-          metadata.configuration + (WriterCompat.MaxColumnId -> numbering.highest.toString))
+          metadata.configuration + (WriterCompat.MaxColumnId -> numbering.highest.toString)
+      )
   }
 
   private final class Numbering(before: TableState, metadata: Metadata) {
@@ -67,8 +69,8 @@ object MovedColumns {
 
       def visit(dataType: DataType, parent: Long, way: String): DataType = dataType match {
         case s: StructType => fields(s, Some(parent))
-        case a: ArrayType => a.copy(elementType = part(a.elementType, s"$way.element"))
-        case m: MapType =>
+        case a: ArrayType  => a.copy(elementType = part(a.elementType, s"$way.element"))
+        case m: MapType    =>
           val key = part(m.keyType, s"$way.key")
           m.copy(keyType = key, valueType = part(m.valueType, s"$way.value"))
         case other => other

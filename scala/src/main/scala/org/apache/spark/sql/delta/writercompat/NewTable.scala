@@ -17,7 +17,8 @@ object NewTable {
   /** What follows from the one property, unless the user says otherwise. */
   private val dependent: Seq[(String, String)] = Seq(
     WriterCompat.ColumnMappingMode -> WriterCompat.IdMode,
-    WriterCompat.IcebergCompatV2Enabled -> "true")
+    WriterCompat.IcebergCompatV2Enabled -> "true"
+  )
 
   /** What must not be on; written out only where a session default says it is. */
   private val incompatible: Seq[String] = Seq(
@@ -25,14 +26,16 @@ object NewTable {
     WriterCompat.IcebergCompatV3Enabled,
     WriterCompat.DeletionVectorsEnabled,
     WriterCompat.ChangeDataFeedEnabled,
-    WriterCompat.RowTrackingEnabled)
+    WriterCompat.RowTrackingEnabled
+  )
 
-  /** `proposed` with the dependent properties, if it has the feature on by itself or by a session
-    * default.
-    *
-    * What the user wrote stays, for the rules to judge; a session default that contradicts the
-    * feature gives way, with a warning.
-    */
+  /**
+   * `proposed` with the dependent properties, if it has the feature on by itself or by a session
+   * default.
+   *
+   * What the user wrote stays, for the rules to judge; a session default that contradicts the
+   * feature gives way, with a warning.
+   */
   def complete(spark: SparkSession, proposed: Metadata): Metadata = {
     val explicit = proposed.configuration
     val defaults = DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty)
@@ -43,15 +46,16 @@ object NewTable {
       added.foreach { case (key, value) => warnIfOverruled(defaults, key, value) }
       val features = withoutIncompatibleFeatures(defaults)
       proposed.copy(configuration =
-        features ++ explicit ++ added + (WriterCompat.Enabled -> explicit.getOrElse(
-          WriterCompat.Enabled,
-          "true")))
+        features ++ explicit ++ added + (WriterCompat.Enabled -> explicit
+          .getOrElse(WriterCompat.Enabled, "true"))
+      )
     }
   }
 
-  /** `proposed` with the values of our properties as the protocol spells them: other engines may not
-    * read `TRUE` or `ID`.
-    */
+  /**
+   * `proposed` with the values of our properties as the protocol spells them: other engines may not
+   * read `TRUE` or `ID`.
+   */
   def normalized(proposed: Metadata): Metadata = {
     val spelt = (WriterCompat.Enabled +: dependent.map(_._1)).flatMap { key =>
       proposed.configuration.get(key).map(value => key -> value.trim.toLowerCase(Locale.ROOT))
@@ -76,7 +80,8 @@ object NewTable {
         log.warn(
           "The session default of {} gives way, because the table has {}.",
           key: Any,
-          WriterCompat.Enabled: Any)
+          WriterCompat.Enabled: Any
+        )
       }
       harmless + (DeltaConfigs.CREATE_TABLE_IGNORE_PROTOCOL_DEFAULTS.key -> "true")
     }
@@ -89,6 +94,7 @@ object NewTable {
           WriterCompat.Enabled + ".",
         key,
         default,
-        value)
+        value
+      )
     }
 }

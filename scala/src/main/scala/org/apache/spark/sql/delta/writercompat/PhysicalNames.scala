@@ -9,11 +9,12 @@ import org.icebergwritercompat.rules.SchemaNode
 /** Gives fields the physical name that follows from their id. */
 object PhysicalNames {
 
-  /** `metadata` with every field named `col-<id>` whose id is not one of `settled`.
-    *
-    * Delta has given every field an id and a random name by now; no file has been written yet
-    * under that name.
-    */
+  /**
+   * `metadata` with every field named `col-<id>` whose id is not one of `settled`.
+   *
+   * Delta has given every field an id and a random name by now; no file has been written yet under
+   * that name.
+   */
   def followIds(metadata: Metadata, settled: Set[Long]): Metadata = {
     val schema = metadata.schema
     val renamed = rename(schema, settled)
@@ -44,11 +45,12 @@ object PhysicalNames {
 
   private def renameBelow(dataType: DataType, settled: Set[Long]): DataType = dataType match {
     case s: StructType => rename(s, settled)
-    case a: ArrayType => a.copy(elementType = renameBelow(a.elementType, settled))
-    case m: MapType =>
+    case a: ArrayType  => a.copy(elementType = renameBelow(a.elementType, settled))
+    case m: MapType    =>
       m.copy(
         keyType = renameBelow(m.keyType, settled),
-        valueType = renameBelow(m.valueType, settled))
+        valueType = renameBelow(m.valueType, settled)
+      )
     case other => other
   }
 
@@ -73,8 +75,8 @@ object PhysicalNames {
       s"$way.$name" +: waysBelow(childType, s"$way.$name")
     dataType match {
       case a: ArrayType => child("element", a.elementType)
-      case m: MapType => child("key", m.keyType) ++ child("value", m.valueType)
-      case _ => Nil
+      case m: MapType   => child("key", m.keyType) ++ child("value", m.valueType)
+      case _            => Nil
     }
   }
 }

@@ -15,9 +15,10 @@ import org.icebergwritercompat.rules.{Moment, TableState, WriterCompatRules}
 
 import scala.jdk.CollectionConverters._
 
-/** Refuses statements that the transaction would see too late, or not at all: those that make
-  * several commits before the one that breaks a rule, and writes that go past Delta's transactions.
-  */
+/**
+ * Refuses statements that the transaction would see too late, or not at all: those that make
+ * several commits before the one that breaks a rule, and writes that go past Delta's transactions.
+ */
 final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = plan.foreach {
@@ -29,10 +30,10 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     case write: V2WriteCommand =>
       write.table match {
         case relation: DataSourceV2Relation => refuseKernelWrite(relation.table)
-        case _ =>
+        case _                              =>
       }
     case stream: WriteToStreamStatement => refuseKernelWrite(stream.sink)
-    case _ =>
+    case _                              =>
   }
 
   // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
@@ -45,7 +46,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       throw IcebergWriterCompatException.unguarded(
         table.name,
         DeltaSQLConf.V2_ENABLE_MODE.key,
-        s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO")
+        s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO"
+      )
 
   // Delta refuses by itself to drop what the feature needs.
   private def leavesProtection(feature: String): Boolean =
@@ -53,7 +55,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       TableFeature.featureNameToFeature(feature).exists {
         case needed if WriterCompatTableFeature.requiredFeatures(needed) => false
         case removable: RemovableFeature => removable.requiresHistoryProtection
-        case _ => false
+        case _                           => false
       }
 
   private def check(table: TableState, added: String, stay: String): Unit = {
@@ -89,7 +91,9 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
             Moment.Changing,
             snapshot.protocol,
             snapshot.metadata,
-            TableStates.profile(spark)))
+            TableStates.profile(spark)
+          )
+        )
       case _ => None
     }
   }

@@ -22,7 +22,8 @@ object TableStates {
       protocol: Protocol,
       metadata: Metadata,
       profile: Profile,
-      previous: Option[TableState] = None): TableState =
+      previous: Option[TableState] = None
+  ): TableState =
     TableState(
       name,
       moment,
@@ -30,13 +31,15 @@ object TableStates {
         protocol.minReaderVersion,
         protocol.minWriterVersion,
         protocol.readerFeatures,
-        protocol.writerFeatures),
+        protocol.writerFeatures
+      ),
       metadata.configuration,
       metadata.schema,
       metadata.partitionColumns,
       FileFormat(metadata.format.provider, metadata.format.options),
       profile,
-      previous)
+      previous
+    )
 
   /** The profile that the session asks for. */
   def profile(spark: SparkSession): Profile = {
@@ -46,7 +49,8 @@ object TableStates {
         Profile.Conf,
         name,
         Profile.all.map(_.name).mkString(" or "),
-        s"SET ${Profile.Conf}=${Profile.Rfc.name}")
+        s"SET ${Profile.Conf}=${Profile.Rfc.name}"
+      )
     }
   }
 

@@ -16,11 +16,12 @@ object WriterCompatHooks {
 
   private var installed = false
 
-  /** Installs the guard, or does nothing if it is installed.
-    *
-    * @throws org.icebergwritercompat.errors.IcebergWriterCompatException
-    *   if it cannot be installed whole
-    */
+  /**
+   * Installs the guard, or does nothing if it is installed.
+   *
+   * @throws org.icebergwritercompat.errors.IcebergWriterCompatException
+   *   if it cannot be installed whole
+   */
   def install(): Unit = synchronized {
     if (!installed) {
       checkSpark()
@@ -30,7 +31,9 @@ object WriterCompatHooks {
       at(JoinPoints.ThreadObserver)(guardTransactions())
       at(JoinPoints.FeatureMap)(registerFeature())
       at(JoinPoints.PropertyEntries)(WriterCompatProperty.register())
-      check(JoinPoints.ThreadObserver)(ThreadObservers.get().isInstanceOf[GuardingObserver.PerThread])
+      check(JoinPoints.ThreadObserver)(
+        ThreadObservers.get().isInstanceOf[GuardingObserver.PerThread]
+      )
       check(JoinPoints.FeatureMap)(FeatureRegistry.isRegistered)
       check(JoinPoints.PropertyEntries)(WriterCompatProperty.isRegistered)
       installed = true
@@ -65,7 +68,8 @@ object WriterCompatHooks {
     if (line != BuildInfo.spark)
       throw notInstalled(
         "SPARK_VERSION",
-        Map("supported" -> BuildInfo.spark, "found" -> SPARK_VERSION, "foundLine" -> line))
+        Map("supported" -> BuildInfo.spark, "found" -> SPARK_VERSION, "foundLine" -> line)
+      )
   }
 
   private def checkDelta(): Unit = {
@@ -76,12 +80,14 @@ object WriterCompatHooks {
           throw notInstalled(
             "DELTA_MISSING",
             Map("spark" -> BuildInfo.spark, "supported" -> BuildInfo.delta),
-            e)
+            e
+          )
       }
     if (loader ne getClass.getClassLoader)
       throw notInstalled(
         "CLASS_LOADERS",
-        Map("deltaLoader" -> s"$loader", "ownLoader" -> s"${getClass.getClassLoader}"))
+        Map("deltaLoader" -> s"$loader", "ownLoader" -> s"${getClass.getClassLoader}")
+      )
     val version = io.delta.VERSION
     if (version != BuildInfo.delta)
       throw notInstalled("DELTA_VERSION", Map("supported" -> BuildInfo.delta, "found" -> version))
@@ -93,7 +99,7 @@ object WriterCompatHooks {
       case e: IcebergWriterCompatException => throw e
       // A member that is gone surfaces as a LinkageError, which is not NonFatal.
       case e: LinkageError => throw failed(joinPoint, e.toString, e)
-      case NonFatal(e) => throw failed(joinPoint, e.toString, e)
+      case NonFatal(e)     => throw failed(joinPoint, e.toString, e)
     }
 
   private def check(joinPoint: JoinPoint)(holds: => Boolean): Unit =

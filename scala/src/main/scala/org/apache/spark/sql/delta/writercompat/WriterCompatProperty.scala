@@ -14,7 +14,8 @@ object WriterCompatProperty {
     defaultValue = "false",
     fromString = parse,
     validationFunction = _ => true,
-    helpMessage = "needs to be true or false.")
+    helpMessage = "needs to be true or false."
+  )
 
   private def parse(value: String): Boolean =
     value.trim.toLowerCase(Locale.ROOT).toBooleanOption.getOrElse {
@@ -22,7 +23,8 @@ object WriterCompatProperty {
         WriterCompat.Enabled,
         value,
         "true or false",
-        s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true')")
+        s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true')"
+      )
     }
 
   private val shortKey = WriterCompat.Enabled.stripPrefix("delta.").toLowerCase(Locale.ROOT)

@@ -18,7 +18,8 @@ object WriterCompatTableFeature extends OpenedFeature(WriterCompat.Feature) {
   override def metadataRequiresFeatureToBeEnabled(
       protocol: Protocol,
       metadata: Metadata,
-      spark: SparkSession): Boolean = WriterCompat.isEnabled(metadata.configuration)
+      spark: SparkSession
+  ): Boolean = WriterCompat.isEnabled(metadata.configuration)
 
   /** Nothing but the property tells of the feature, and the downgrade commit removes that. */
   override def preDowngradeCommand(table: DeltaTableV2): PreDowngradeTableFeatureCommand =

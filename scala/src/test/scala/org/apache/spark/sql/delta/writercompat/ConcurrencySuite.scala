@@ -15,7 +15,8 @@ class ConcurrencySuite extends TableSuite {
 
   private def switchedOn(metadata: Metadata): Metadata =
     metadata.copy(configuration =
-      metadata.configuration + ("delta.enableIcebergWriterCompatV1" -> "true"))
+      metadata.configuration + ("delta.enableIcebergWriterCompatV1" -> "true")
+    )
 
   private val someFile: AddFile =
     AddFile("f.parquet", Map.empty, 1, 1, dataChange = true, stats = """{"numRecords":1}""")
@@ -67,8 +68,8 @@ class ConcurrencySuite extends TableSuite {
   test("metadata that comes as an action is judged like a statement") {
     val table = plain()
     val raw = begin(table)
-    val error = refused(table)(
-      raw.commit(Seq(switchedOn(raw.metadata)), DeltaOperations.ManualUpdate))
+    val error =
+      refused(table)(raw.commit(Seq(switchedOn(raw.metadata)), DeltaOperations.ManualUpdate))
     assert(error.getCondition.endsWith("TABLE_NOT_COMPLIANT"))
   }
 
@@ -77,6 +78,7 @@ class ConcurrencySuite extends TableSuite {
     val transaction = begin(table)
     val file = someFile.copy(stats = """{"minValues":{"id":1},"numRecords":1}""")
     refusedFor("INCOMPATIBLE_FILE_ACTION", "D3", table)(
-      transaction.commit(Seq(file), DeltaOperations.ManualUpdate))
+      transaction.commit(Seq(file), DeltaOperations.ManualUpdate)
+    )
   }
 }
