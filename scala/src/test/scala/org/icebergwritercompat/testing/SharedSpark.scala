@@ -38,9 +38,6 @@ object SharedSpark {
     // Compiling the many small queries would take longer than running them.
     .config("spark.sql.codegen.wholeStage", "false")
     .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    // The build's test JVM counts as one of Spark's own, which check each plan after each rule.
-    .config("spark.sql.planChangeValidation", "false")
-    .config("spark.sql.lightweightPlanChangeValidation", "false")
     .getOrCreate()
 
   private val counter = new AtomicInteger
