@@ -44,6 +44,8 @@ def line(l: SparkLine): Project =
         "org.apache.spark" %% "spark-sql" % l.spark % Provided,
         "io.delta" % s"delta-spark_${l.name}_2.13" % delta % Provided,
         "org.scalatest" %% "scalatest" % "3.2.20" % Test,
+        "io.delta" % "delta-kernel-api" % delta % Test,
+        "io.delta" % "delta-kernel-defaults" % delta % Test,
         "io.delta" % s"delta-spark_${l.name}_2.13" % delta % DeltaRuntime intransitive (),
         "io.delta" % "delta-storage" % delta % DeltaRuntime intransitive ()
       ),

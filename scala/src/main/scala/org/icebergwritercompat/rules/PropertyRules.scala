@@ -43,7 +43,8 @@ sealed abstract class RequiredProperty(
 ) extends PropertyRule(id, statement, key, required, reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
-    table.property(key).exists(_.trim.equalsIgnoreCase(required))
+    // Other engines do not trim: to Delta Kernel ` true ` is off, and Delta Spark fails on it.
+    table.property(key).exists(_.equalsIgnoreCase(required))
 }
 
 /** A switch that must be off: absent or, in any case of letters, `false`. */
@@ -95,7 +96,7 @@ object PropertyRules {
   object MaxColumnIdCoversAllIds
       extends TableRule(
         "B4",
-        s"`${WriterCompat.MaxColumnId}` is set and not below any column id or nested id.",
+        s"`${WriterCompat.MaxColumnId}` is a 32 bit integer, not below any column id or nested id.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
       ) {
@@ -103,7 +104,7 @@ object PropertyRules {
     override def check(table: TableState): Seq[Violation] = {
       val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
       val value = table.property(WriterCompat.MaxColumnId)
-      if (value.flatMap(_.trim.toLongOption).exists(_ >= highest)) Nil
+      if (value.flatMap(_.toIntOption).exists(_ >= highest)) Nil
       else
         Seq(
           violation(

@@ -31,7 +31,7 @@ class PropertyRulesSuite extends RuleSuite {
       "true",
       "it is the one switch of the feature",
       Seq("true", "TRUE"),
-      Seq("false", "", "yes", "1")
+      Seq("false", "", "yes", "1", " true ")
     ),
     (
       IcebergCompatV2Enabled,
@@ -39,7 +39,7 @@ class PropertyRulesSuite extends RuleSuite {
       "true",
       "all conditions of IcebergCompatV2 must hold too",
       Seq("true", "True"),
-      Seq("false", "supported")
+      Seq("false", "supported", "true ")
     ),
     (
       ColumnMappingById,
@@ -47,7 +47,7 @@ class PropertyRulesSuite extends RuleSuite {
       "id",
       "only in this mode does a reader find a column by its id, whoever wrote the file",
       Seq("id", "ID"),
-      Seq("name", "none", "i d")
+      Seq("name", "none", "i d", " id")
     )
   )
 
@@ -121,7 +121,8 @@ class PropertyRulesSuite extends RuleSuite {
     passes(MaxColumnIdCoversAllIds, s"ids given out and taken back, with ${shape.name}") {
       having(Some((shape.highest + 5).toString))
     }
-    Seq(None, Some((shape.highest - 1).toString), Some("many"), Some("")).foreach { value =>
+    val bad = Seq((shape.highest - 1).toString, s" ${shape.highest}", "2147483648", "many", "")
+    (None +: bad.map(Some(_))).foreach { value =>
       refuses(MaxColumnIdCoversAllIds, s"${shape.name} with maxColumnId $value")(having(value))(
         wrongMaximum(value, shape.highest)
       )
