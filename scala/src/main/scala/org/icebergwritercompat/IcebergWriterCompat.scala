@@ -6,6 +6,10 @@ import org.apache.spark.sql.delta.writercompat.{
   WriterCompatHooks,
   WriterCompatProperty
 }
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.report.ReportJson
+import org.icebergwritercompat.rules.WriterCompatRules
 
 /** What a program can ask for; the Python package calls nothing else. */
 object IcebergWriterCompat {
@@ -39,4 +43,35 @@ object IcebergWriterCompat {
   /** Whether a table, given by name or path, has the feature on. */
   def isEnabled(spark: SparkSession, table: String): Boolean =
     DeltaTables.isEnabled(DeltaTables.find(spark, table))
+
+  /** The report of `Reports.check` as JSON; the newest version for null. */
+  def check(spark: SparkSession, table: String, version: java.lang.Long): String =
+    ReportJson.of(Reports.check(spark, table, optional(version)))
+
+  /** The report of `Reports.history` as JSON. */
+  def history(spark: SparkSession, table: String): String =
+    ReportJson.of(Reports.history(spark, table))
+
+  /** The report on what a statement would do, as JSON. */
+  def wouldBreak(spark: SparkSession, statement: String): String =
+    ReportJson.of(Reports.wouldBreak(spark, statement))
+
+  /** The report on what other columns would mean, as JSON; so is the schema. */
+  def wouldBreakSchema(spark: SparkSession, table: String, schema: String): String =
+    ReportJson.of(
+      Reports.wouldBreak(spark, table, DataType.fromJson(schema).asInstanceOf[StructType])
+    )
+
+  /** One rule as JSON, its id in letters of any case. */
+  def explain(rule: String): String =
+    ReportJson.of(
+      WriterCompatRules.all.find(_.id.equalsIgnoreCase(rule)).getOrElse {
+        throw IcebergWriterCompatException.noSuchRule(rule, WriterCompatRules.all.map(_.id))
+      }
+    )
+
+  /** All rules as a JSON array. */
+  def rules: String = ReportJson.of(WriterCompatRules.all)
+
+  private def optional(number: java.lang.Long): Option[Long] = Option(number).map(_.longValue)
 }

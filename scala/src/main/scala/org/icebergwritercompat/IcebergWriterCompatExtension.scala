@@ -3,7 +3,7 @@ package org.icebergwritercompat
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.delta.writercompat.{StatementChecks, WriterCompatHooks}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.sql.ColumnMappingByIdRule
+import org.icebergwritercompat.sql.{ColumnMappingByIdRule, ReportFunctions}
 
 /**
  * The entry in `spark.sql.extensions`, to be listed after Delta's own.
@@ -25,5 +25,6 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
     }
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectCheckRule(new StatementChecks(_))
+    ReportFunctions.all.foreach(extensions.injectTableFunction)
   }
 }

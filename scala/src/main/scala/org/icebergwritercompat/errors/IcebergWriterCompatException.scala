@@ -40,13 +40,20 @@ object IcebergWriterCompatException {
 
   /** The refusal of a change because of one violation. */
   def of(table: TableState, violation: Violation): IcebergWriterCompatException =
-    new IcebergWriterCompatException(
-      s"$Violation.${violation.condition.name}",
-      violation.parameters ++ Map(
-        "table" -> table.name,
-        "rule" -> violation.rule.id,
-        "fix" -> violation.fix
-      )
+    new IcebergWriterCompatException(conditionOf(violation), parametersOf(table, violation))
+
+  /** What the refusal says of the violation itself, without the table, the rule and the fix. */
+  def explanation(table: TableState, violation: Violation): String =
+    Conditions.explanation(conditionOf(violation), parametersOf(table, violation))
+
+  private def conditionOf(violation: Violation): String =
+    s"$Violation.${violation.condition.name}"
+
+  private def parametersOf(table: TableState, violation: Violation): Map[String, String] =
+    violation.parameters ++ Map(
+      "table" -> table.name,
+      "rule" -> violation.rule.id,
+      "fix" -> violation.fix
     )
 
   /** The refusal to switch the feature on, with everything that stands against it. */
@@ -91,6 +98,41 @@ object IcebergWriterCompatException {
       Map("table" -> table, "fix" -> s"DESCRIBE EXTENDED $table")
     )
 
+  /** The answer to a statement that cannot be tried without running it. */
+  def statementNotSupported(statement: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_STATEMENT_NOT_SUPPORTED",
+      Map("statement" -> statement.linesIterator.nextOption().getOrElse(""))
+    )
+
+  /** The answer to a question about a rule that is not there. */
+  def noSuchRule(rule: String, rules: Seq[String]): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_NO_SUCH_RULE",
+      Map("rule" -> rule, "rules" -> rules.mkString(", "))
+    )
+
+  /** The answer to a table function that is called in another way than it can be. */
+  def wrongArguments(function: String, parameters: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_WRONG_ARGUMENTS",
+      Map("function" -> function, "parameters" -> parameters)
+    )
+
+  /** The answer where the log of a table cannot be read. */
+  def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_TABLE_UNREADABLE",
+      Map("table" -> table, "cause" -> rootOf(cause)),
+      cause
+    )
+
+  private def rootOf(e: Throwable): String = {
+    val root = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq.last
+    val text = Option(root.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse("")
+    s"${root.getClass.getSimpleName}: $text"
+  }
+
   // A table with thousands of columns breaks a rule thousands of times.
   private val findingsListed = 50
 
@@ -112,6 +154,14 @@ private[errors] object Conditions {
 
   def message(condition: String, parameters: Map[String, String]): String =
     s"[$condition] ${reader.getErrorMessage(condition, parameters)}"
+
+  /** The part of a violation's text between its rule and its fix. */
+  def explanation(condition: String, parameters: Map[String, String]): String = {
+    val text = message(condition, parameters)
+    val start = text.indexOf(s"rule ${parameters("rule")}: ")
+    val said = text.substring(start + s"rule ${parameters("rule")}: ".length)
+    said.substring(0, said.lastIndexOf("\nRun: ")).capitalize
+  }
 
   def sqlState(condition: String): String = reader.getSqlState(condition)
 }

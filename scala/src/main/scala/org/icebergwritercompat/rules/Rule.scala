@@ -21,9 +21,10 @@ final case class Clause(source: Source, section: String) {
  * One requirement of the contract.
  *
  * A rule is a pure function from what it checks to the violations it finds. It neither throws nor
- * knows who asks: the commit hook refuses on the first violation, a report lists them all.
+ * knows who asks: the commit hook refuses on the first violation, a report lists them all. It is a
+ * singleton, also where Spark sends what an executor found.
  */
-sealed trait Rule {
+sealed trait Rule extends Serializable {
 
   /**
    * The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the

@@ -3,10 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{FileRules, Rule, TableState, Violation, WriterCompatRules}
-
-import scala.collection.mutable
-import scala.jdk.CollectionConverters._
+import org.icebergwritercompat.rules.{FileRules, TableState, Violation}
 
 /** How the feature is switched on for a table that exists. */
 sealed trait Enabling {
@@ -85,19 +82,10 @@ object Enabling {
     override def finish(updated: Metadata): Metadata = updated
 
     override def findings(table: TableState): Seq[Violation] =
-      FileRules.LiveFilesWereWrittenById.check(table, FileHistory.provenance(transaction)) ++
-        firstOfEachRule(table)
+      FileRules.LiveFilesWereWrittenById.check(table, provenance) ++
+        LiveFiles.of(transaction.snapshot, table).violations.map(_.violation)
 
-    // The log tells of every live file what a commit would have been asked about it.
-    private def firstOfEachRule(table: TableState): Seq[Violation] = {
-      val shown = new DataActions(table)
-      val found = mutable.LinkedHashMap.empty[Rule, Violation]
-      transaction.snapshot.allFiles.toLocalIterator().asScala.foreach { file =>
-        shown.of(file).iterator.flatMap(WriterCompatRules.check(table, _)).foreach { violation =>
-          found.getOrElseUpdate(violation.rule, violation)
-        }
-      }
-      found.values.toSeq
-    }
+    private def provenance: FileRules.Provenance =
+      FileHistory.provenance(transaction.deltaLog, transaction.catalogTable, transaction.snapshot)
   }
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
 import org.icebergwritercompat.WriterCompat
@@ -20,19 +21,19 @@ object FileHistory {
    * The live files of which the log does not prove that they were written under IcebergCompatV2 in
    * id mode, which gives every column, element, key and value in a file its id.
    */
-  def provenance(transaction: OptimisticTransaction): Provenance = {
-    val log = transaction.deltaLog
-    val commits = log.getChanges(
-      startVersion = 0,
-      catalogTableOpt = transaction.catalogTable,
-      failOnDataLoss = false
-    )
+  def provenance(
+      log: DeltaLog,
+      catalogTable: Option[CatalogTable],
+      snapshot: Snapshot
+  ): Provenance = {
+    val commits =
+      log.getChanges(startVersion = 0, catalogTableOpt = catalogTable, failOnDataLoss = false)
     val proven = mutable.HashMap.empty[String, Boolean]
     val live = mutable.LinkedHashSet.empty[String]
     var writtenById = false
     var complete = true
     var expected = 0L
-    commits.takeWhile(_._1 <= transaction.readVersion).foreach { case (version, actions) =>
+    commits.takeWhile(_._1 <= snapshot.version).foreach { case (version, actions) =>
       complete &&= version == expected
       expected = version + 1
       actions.foreach {
@@ -52,8 +53,8 @@ object FileHistory {
         case _                  =>
       }
     }
-    if (!complete || expected != transaction.readVersion + 1)
-      Provenance(transaction.snapshot.numOfFiles, live.headOption)
+    if (!complete || expected != snapshot.version + 1)
+      Provenance(snapshot.numOfFiles, live.headOption)
     else {
       val unproven = live.toSeq.filterNot(proven)
       Provenance(unproven.size.toLong, unproven.headOption)

@@ -78,7 +78,7 @@ final class GuardedTransaction(
       op: DeltaOperations.Operation
   ): Seq[Action] = {
     checkEnabling()
-    val prepared = super.prepareCommit(actions, op)
+    val prepared = if (DryRun.isRunning && readVersion < 0) settled(actions) else super.prepareCommit(actions, op)
     // Metadata may also come as an action of the commit, past any update.
     if (enabling.isEmpty && switchesOn(metadata)) {
       enabling = Some(Enabling.asItIs(this))
@@ -86,7 +86,14 @@ final class GuardedTransaction(
     }
     checkTable(kind(op))
     checked(prepared.iterator).foreach(_ => ())
+    DryRun.stop(intended)
     prepared
+  }
+
+  // Delta makes the folders of a new table when it prepares the commit.
+  private def settled(actions: Seq[Action]): Seq[Action] = {
+    updateMetadataAndProtocolWithRequiredFeatures(newMetadata, newProtocol.toSeq)
+    actions
   }
 
   override protected def updateMetadataAndProtocolWithRequiredFeatures(
@@ -98,6 +105,7 @@ final class GuardedTransaction(
     committingLarge.foreach { op =>
       checkTable(kind(op))
       if (isGuarded(metadata)) refuseFirst(tableState, FileHistory.takenOver(spark, tableState, op))
+      DryRun.stop(intended)
     }
   }
 
@@ -199,8 +207,7 @@ final class GuardedTransaction(
 
   private def checkEnabling(): Unit = enabling.foreach { plan =>
     val table = tableState
-    val findings = WriterCompatRules.check(table).toSeq ++ plan.findings(table)
-    if (findings.nonEmpty) throw IcebergWriterCompatException.notCompliant(table, findings)
+    DryRun.refuseAll(table, WriterCompatRules.check(table).toSeq ++ plan.findings(table))
   }
 
   private def moment: Moment =
@@ -219,7 +226,16 @@ final class GuardedTransaction(
 
   private lazy val profile = TableStates.profile(spark)
 
-  private def tableState: TableState = stateWith(metadata)
+  private var latest: Option[(Metadata, Protocol, Moment, TableState)] = None
+
+  // Each check of a commit asks for it, and listing the columns of a wide table is not free.
+  private def tableState: TableState = latest match {
+    case Some((m, p, when, state)) if (m eq metadata) && (p eq protocol) && when == moment => state
+    case _                                                                                =>
+      val state = stateWith(metadata)
+      latest = Some((metadata, protocol, moment, state))
+      state
+  }
 
   private def stateWith(metadata: Metadata): TableState =
     TableStates.of(
@@ -282,9 +298,9 @@ final class GuardedTransaction(
   }
 
   private def refuseFirst(table: TableState, violations: Iterator[Violation]): Unit =
-    violations.nextOption().foreach { violation =>
-      throw IcebergWriterCompatException.of(table, violation)
-    }
+    DryRun.refuseFirst(table, violations)
+
+  private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
 }
 
 /** Makes transactions guarded ones. */

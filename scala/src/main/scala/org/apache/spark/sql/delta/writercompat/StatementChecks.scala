@@ -75,9 +75,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     }
     if (normalized.contains(DeltaConfigs.ROW_TRACKING_ENABLED.key)) {
       val after = table.copy(properties = table.properties ++ normalized)
-      WriterCompatRules.check(after).nextOption().foreach { violation =>
-        throw IcebergWriterCompatException.of(after, violation)
-      }
+      DryRun.refuseFirst(after, WriterCompatRules.check(after))
     }
   }
 

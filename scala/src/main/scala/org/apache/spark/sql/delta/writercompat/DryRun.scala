@@ -1,0 +1,96 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.{Location, Rule, TableState, Violation}
+
+import scala.collection.mutable
+import scala.util.control.NoStackTrace
+
+/** What a commit would have left. */
+final case class Intended(
+    table: String,
+    snapshot: Snapshot,
+    replacing: Boolean,
+    protocol: Protocol,
+    metadata: Metadata
+)
+
+/**
+ * What a statement came to.
+ *
+ * @param violations
+ *   what would have refused it
+ * @param intended
+ *   what its first commit would have left; `None` if it came to none
+ * @param failure
+ *   why it did not get there, if it failed for another reason
+ */
+final case class DryRunOutcome(
+    violations: Seq[Violation],
+    intended: Option[Intended],
+    failure: Option[Throwable]
+)
+
+/**
+ * Runs a statement up to its first commit, which is not made.
+ *
+ * Within it a transaction notes every violation, where it would refuse at the first.
+ */
+object DryRun {
+
+  private final class Notes {
+    val violations = mutable.LinkedHashMap.empty[(Rule, Location), Violation]
+    var intended: Option[Intended] = None
+  }
+
+  private object Stopped extends RuntimeException("a dry run ends before its commit") with NoStackTrace
+
+  private val running = new ThreadLocal[Notes]
+
+  /** Whether this thread is in a dry run. */
+  def isRunning: Boolean = running.get != null
+
+  /** What comes of `statement`. */
+  def apply(statement: => Any): DryRunOutcome = {
+    val notes = new Notes
+    running.set(notes)
+    val failure =
+      try {
+        statement
+        None
+      } catch {
+        case e: Exception if causes(e).contains(Stopped) => None
+        case e: Exception                                => Some(e)
+      } finally running.remove()
+    DryRunOutcome(notes.violations.values.toSeq, notes.intended, failure)
+  }
+
+  /** Ends a dry run where its transaction would commit; does nothing outside of one. */
+  def stop(intended: => Intended): Unit = if (isRunning) {
+    running.get.intended = Some(intended)
+    throw Stopped
+  }
+
+  /** Refuses because of the first violation; a dry run notes all of them. */
+  def refuseFirst(table: TableState, violations: Iterator[Violation]): Unit =
+    if (isRunning) note(violations)
+    else
+      violations.nextOption().foreach { violation =>
+        throw IcebergWriterCompatException.of(table, violation)
+      }
+
+  /** Refuses because of all of these; a dry run notes them. */
+  def refuseAll(table: TableState, violations: Seq[Violation]): Unit =
+    if (isRunning) note(violations.iterator)
+    else if (violations.nonEmpty) throw IcebergWriterCompatException.notCompliant(table, violations)
+
+  private def note(violations: Iterator[Violation]): Unit =
+    violations.foreach { violation =>
+      running.get.violations.getOrElseUpdate((violation.rule, violation.location), violation)
+    }
+
+  private def causes(e: Throwable): Seq[Throwable] =
+    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
+}

@@ -1,0 +1,38 @@
+package org.icebergwritercompat
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.writercompat.{TableHistory, TableInspector, WouldBreak}
+import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.report.TableReport
+
+import scala.util.control.NonFatal
+
+/** Reports on tables, given by name or path; none of them writes anything. */
+object Reports {
+
+  /** What the log of a table breaks, at a version or at the newest. */
+  def check(spark: SparkSession, table: String, version: Option[Long]): TableReport =
+    answer(table)(new TableInspector(spark).check(table, version))
+
+  /** Which version of a table broke which rule first. */
+  def history(spark: SparkSession, table: String): TableReport =
+    answer(table)(new TableHistory(spark).of(table))
+
+  /** What an ALTER, CREATE or REPLACE statement would do. */
+  def wouldBreak(spark: SparkSession, statement: String): TableReport =
+    answer(statement)(new WouldBreak(spark).statement(statement))
+
+  /** What it would mean if the columns of a table were these. */
+  def wouldBreak(spark: SparkSession, table: String, schema: StructType): TableReport =
+    answer(table)(new WouldBreak(spark).schema(table, schema))
+
+  // Errors with a condition are clear already; the others are of the log.
+  private def answer(table: String)(report: => TableReport): TableReport =
+    try report
+    catch {
+      case e: SparkThrowable if e.getCondition != null => throw e
+      case NonFatal(e) => throw IcebergWriterCompatException.unreadable(table, e)
+    }
+}

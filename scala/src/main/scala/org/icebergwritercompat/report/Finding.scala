@@ -1,0 +1,91 @@
+package org.icebergwritercompat.report
+
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.{Location, Reasons, SchemaNode, TableState, Violation}
+
+/**
+ * A broken requirement, as a person reads it.
+ *
+ * @param files
+ *   how many files it is about, where it is about files
+ * @param firstVersion
+ *   the version that broke the requirement, as for the four that follow it
+ */
+final case class Finding(
+    rule: String,
+    clauses: Seq[String],
+    severity: Severity,
+    place: Place,
+    files: Option[Long],
+    examples: Seq[String],
+    found: String,
+    required: String,
+    why: String,
+    fix: String,
+    firstVersion: Option[Long] = None,
+    firstTimestamp: Option[String] = None,
+    operation: Option[String] = None,
+    mendedVersion: Option[Long] = None
+)
+
+object Finding {
+
+  /** How many files a finding names. */
+  val MaxExamples = 5
+
+  /** The finding that tells of `violation`. */
+  def of(table: TableState, violation: Violation, severity: Severity): Finding =
+    Finding(
+      rule = violation.rule.id,
+      clauses = violation.rule.clauses.map(_.toString),
+      severity = severity,
+      place = Place.of(violation.location),
+      files = None,
+      examples = Nil,
+      found = IcebergWriterCompatException.explanation(table, violation),
+      required = violation.rule.statement,
+      why = Reasons.of(violation.rule),
+      fix = violation.fix
+    )
+
+  /** The finding that tells that Delta itself would not run a statement. */
+  def refusedByDelta(message: String): Finding =
+    Finding(
+      rule = "Delta",
+      clauses = Nil,
+      severity = Severity.Error,
+      place = Place("statement", ""),
+      files = None,
+      examples = Nil,
+      found = message.linesIterator.nextOption().getOrElse(""),
+      required = "Delta Spark runs the statement.",
+      why = "The statement fails, whether the table has the feature or not, and changes nothing.",
+      fix = ""
+    )
+}
+
+/** What a finding is about: a column, property, feature, protocol, file, files or a statement. */
+final case class Place(
+    kind: String,
+    name: String,
+    id: Option[Long] = None,
+    physicalName: Option[String] = None,
+    value: Option[String] = None
+)
+
+object Place {
+
+  /** The place of a violation. */
+  def of(location: Location): Place = location match {
+    case column: Location.Column =>
+      Place("column", SchemaNode.sqlPath(column.path), column.id, column.physicalName)
+    case Location.Property(key, value) => Place("property", key, value = value)
+    case Location.Feature(name)        => Place("feature", name)
+    case Location.Protocol             => Place("protocol", "")
+    case Location.File(path)           => Place("file", path)
+    case _: Location.Files             => Files
+  }
+
+  /** The data files of a table. */
+  val Files: Place = Place("files", "")
+}

@@ -1,0 +1,72 @@
+package org.icebergwritercompat.report
+
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules._
+
+/**
+ * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
+ *
+ * @param hasFiles
+ *   whether files bind the layout of columns
+ */
+final class Judgement(table: TableState, hasFiles: Boolean) {
+
+  private val enabled = WriterCompat.isEnabled(table.properties)
+
+  /** How much a violation weighs on this table. */
+  def severity(violation: Violation): Severity =
+    if (enabled) Severity.Error
+    else if (mendedByEnabling(violation.rule)) Severity.Info
+    else if (violation.fix == Fix.copyInto(table)) Severity.Warning
+    else Severity.Error
+
+  /** What it takes to switch the feature on, after all that was found. */
+  def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {
+    val blockers = findings.filter(_.severity == Severity.Error)
+    if (enabled) fact(Verdict.Enabled, "The feature is on.")
+    else if (blockers.nonEmpty)
+      fact(Verdict.Blocked, s"Mend ${rulesOf(blockers)} first; each finding says how.")
+    else if (findings.exists(_.severity == Severity.Warning))
+      EnablingFact(
+        Verdict.Rewrite,
+        s"The rows have to be copied, because of ${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
+        files,
+        bytes,
+        exact = false
+      )
+    else fact(Verdict.MetadataOnly, "One commit switches it on; no data file is written.")
+  }
+
+  private def fact(verdict: Verdict, reason: String) =
+    EnablingFact(verdict, reason, filesToRewrite = 0, bytesToRewrite = 0, exact = false)
+
+  private def rulesOf(findings: Seq[Finding]): String = {
+    val rules = findings.map(_.rule).distinct
+    (if (rules.sizeIs > 1) "rules " else "rule ") + rules.mkString(", ")
+  }
+
+  private def mendedByEnabling(rule: Rule): Boolean =
+    Judgement.derived(rule) || !hasFiles && Judgement.laidOutAnew(rule)
+}
+
+object Judgement {
+
+  // Delta derives these from the property.
+  private val derived: Set[Rule] = Set(
+    PropertyRules.WriterCompatEnabled,
+    ProtocolRules.ReaderKnowsColumnMapping,
+    ProtocolRules.WriterVersionIsSeven,
+    ProtocolRules.WriterFeaturesListed,
+    ProtocolRules.ReaderVersionFitsFeatures,
+    SchemaRules.TimestampNtzIsSupported
+  )
+
+  private val laidOutAnew: Set[Rule] = Set(
+    PropertyRules.IcebergCompatV2Enabled,
+    PropertyRules.ColumnMappingById,
+    PropertyRules.MaxColumnIdCoversAllIds,
+    SchemaRules.FieldsHaveIdAndPhysicalName,
+    SchemaRules.PhysicalNameIsColId,
+    SchemaRules.CollectionsHaveNestedIds
+  )
+}

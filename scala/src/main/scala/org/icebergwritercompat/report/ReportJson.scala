@@ -1,0 +1,63 @@
+package org.icebergwritercompat.report
+
+import com.fasterxml.jackson.core.JsonGenerator
+import com.fasterxml.jackson.databind.json.JsonMapper
+import com.fasterxml.jackson.databind.module.SimpleModule
+import com.fasterxml.jackson.databind.ser.std.StdSerializer
+import com.fasterxml.jackson.databind.{ObjectMapper, PropertyNamingStrategies, SerializerProvider}
+import com.fasterxml.jackson.module.scala.DefaultScalaModule
+import org.icebergwritercompat.rules._
+
+/** The text in which reports leave the JVM; `docs/report.md` describes it. */
+object ReportJson {
+
+  /** A report as JSON. */
+  def of(report: TableReport): String =
+    mapper.writeValueAsString(report)
+
+  /** A rule as JSON. */
+  def of(rule: Rule): String = mapper.writeValueAsString(RuleText.of(rule))
+
+  /** Several rules as a JSON array. */
+  def of(rules: Seq[Rule]): String = mapper.writeValueAsString(rules.map(RuleText.of))
+
+  private final case class RuleText(
+      rule: String,
+      statement: String,
+      why: String,
+      clauses: Seq[String],
+      checked: String
+  )
+
+  private object RuleText {
+    def of(rule: Rule): RuleText =
+      RuleText(
+        rule.id,
+        rule.statement,
+        Reasons.of(rule),
+        rule.clauses.map(_.toString),
+        rule match {
+          case _: TableRule  => "table"
+          case _: ChangeRule => "change"
+          case _: ActionRule => "action"
+        }
+      )
+  }
+
+  private final class NameOf[A](kind: Class[A])(name: A => String) extends StdSerializer[A](kind) {
+    override def serialize(value: A, json: JsonGenerator, provider: SerializerProvider): Unit =
+      json.writeString(name(value))
+  }
+
+  private val names = new SimpleModule()
+    .addSerializer(new NameOf(classOf[Severity])(_.name))
+    .addSerializer(new NameOf(classOf[ReportKind])(_.name))
+    .addSerializer(new NameOf(classOf[Verdict])(_.name))
+
+  private val mapper: ObjectMapper = JsonMapper
+    .builder()
+    .addModule(DefaultScalaModule)
+    .addModule(names)
+    .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+    .build()
+}
