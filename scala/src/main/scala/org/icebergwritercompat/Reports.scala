@@ -1,7 +1,7 @@
 package org.icebergwritercompat
 
-import org.apache.spark.SparkThrowable
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.DeltaThrowable
+import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.delta.writercompat.{TableHistory, TableInspector, WouldBreak}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -28,11 +28,12 @@ object Reports {
   def wouldBreak(spark: SparkSession, table: String, schema: StructType): TableReport =
     answer(table)(new WouldBreak(spark).schema(table, schema))
 
-  // Errors with a condition are clear already; the others are of the log.
+  // What Spark and Delta object to is clear already; the others are of the log.
   private def answer(table: String)(report: => TableReport): TableReport =
     try report
     catch {
-      case e: SparkThrowable if e.getCondition != null => throw e
+      case e @ (_: AnalysisException | _: DeltaThrowable | _: IcebergWriterCompatException) =>
+        throw e
       case NonFatal(e) => throw IcebergWriterCompatException.unreadable(table, e)
     }
 }

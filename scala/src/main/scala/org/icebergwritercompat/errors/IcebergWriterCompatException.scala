@@ -129,8 +129,12 @@ object IcebergWriterCompatException {
 
   private def rootOf(e: Throwable): String = {
     val root = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq.last
-    val text = Option(root.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse("")
-    s"${root.getClass.getSimpleName}: $text"
+    Seq(e, root).distinct
+      .map { cause =>
+        val text = Option(cause.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse("")
+        s"${cause.getClass.getSimpleName}: $text"
+      }
+      .mkString(", because of ")
   }
 
   // A table with thousands of columns breaks a rule thousands of times.

@@ -44,7 +44,7 @@ object Finding {
       examples = Nil,
       found = IcebergWriterCompatException.explanation(table, violation),
       required = violation.rule.statement,
-      why = Reasons.of(violation.rule),
+      why = Reasons.of(violation.rule).getOrElse(""),
       fix = violation.fix
     )
 

@@ -13,10 +13,21 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
   private val enabled = WriterCompat.isEnabled(table.properties)
 
-  /** How much a violation weighs on this table. */
-  def severity(violation: Violation): Severity =
+  /** The violation as a finding, with its weight and the statement that mends it on this table. */
+  def finding(violation: Violation): Finding = severity(violation) match {
+    case Severity.Error   => Finding.of(table, violation, Severity.Error)
+    case Severity.Warning =>
+      Finding.of(table, violation, Severity.Warning).copy(fix = Fix.copyInto(table))
+    case Severity.Info =>
+      val switchOn = Fix.setProperty(table, WriterCompat.Enabled, "true")
+      Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
+  }
+
+  private def severity(violation: Violation): Severity =
     if (enabled) Severity.Error
-    else if (mendedByEnabling(violation.rule)) Severity.Info
+    else if (Judgement.derived(violation.rule)) Severity.Info
+    else if (Judgement.laidOutAnew(violation.rule))
+      if (hasFiles) Severity.Warning else Severity.Info
     else if (violation.fix == Fix.copyInto(table)) Severity.Warning
     else Severity.Error
 
@@ -45,8 +56,6 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     (if (rules.sizeIs > 1) "rules " else "rule ") + rules.mkString(", ")
   }
 
-  private def mendedByEnabling(rule: Rule): Boolean =
-    Judgement.derived(rule) || !hasFiles && Judgement.laidOutAnew(rule)
 }
 
 object Judgement {
@@ -61,6 +70,7 @@ object Judgement {
     SchemaRules.TimestampNtzIsSupported
   )
 
+  // Delta lays columns out anew where no file depends on it.
   private val laidOutAnew: Set[Rule] = Set(
     PropertyRules.IcebergCompatV2Enabled,
     PropertyRules.ColumnMappingById,

@@ -34,7 +34,7 @@ object ReportJson {
       RuleText(
         rule.id,
         rule.statement,
-        Reasons.of(rule),
+        Reasons.of(rule).getOrElse(""),
         rule.clauses.map(_.toString),
         rule match {
           case _: TableRule  => "table"

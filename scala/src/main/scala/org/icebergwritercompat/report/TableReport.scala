@@ -1,5 +1,7 @@
 package org.icebergwritercompat.report
 
+import com.fasterxml.jackson.annotation.JsonProperty
+
 /**
  * What was asked about one table, and the answer; `docs/report.md` describes each part.
  *
@@ -27,10 +29,11 @@ final case class TableReport(
 ) {
 
   /** The version of this format. */
-  def format: Int = 1
+  @JsonProperty def format: Int = 1
 
   /** Whether the table has the feature, and breaks no rule of it. */
-  def compliant: Boolean = enabled && !findings.exists(_.severity == Severity.Error)
+  @JsonProperty def compliant: Boolean =
+    enabled && !findings.exists(f => f.severity == Severity.Error && f.mendedVersion.isEmpty)
 }
 
 /** What a report was made by. */

@@ -41,11 +41,13 @@ final case class DryRunOutcome(
 object DryRun {
 
   private final class Notes {
-    val violations = mutable.LinkedHashMap.empty[(Rule, Location), Violation]
+    val violations = mutable.LinkedHashMap.empty[(Rule, Any), Violation]
     var intended: Option[Intended] = None
   }
 
-  private object Stopped extends RuntimeException("a dry run ends before its commit") with NoStackTrace
+  private object Stopped
+      extends RuntimeException("a dry run ends before its commit")
+      with NoStackTrace
 
   private val running = new ThreadLocal[Notes]
 
@@ -88,7 +90,12 @@ object DryRun {
 
   private def note(violations: Iterator[Violation]): Unit =
     violations.foreach { violation =>
-      running.get.violations.getOrElseUpdate((violation.rule, violation.location), violation)
+      // A column is judged as it is declared, and again once it has its id.
+      val place = violation.location match {
+        case column: Location.Column => column.path
+        case other                   => other
+      }
+      running.get.violations((violation.rule, place)) = violation
     }
 
   private def causes(e: Throwable): Seq[Throwable] =

@@ -78,7 +78,9 @@ final class GuardedTransaction(
       op: DeltaOperations.Operation
   ): Seq[Action] = {
     checkEnabling()
-    val prepared = if (DryRun.isRunning && readVersion < 0) settled(actions) else super.prepareCommit(actions, op)
+    val prepared =
+      if (DryRun.isRunning && readVersion < 0) settled(actions)
+      else super.prepareCommit(actions, op)
     // Metadata may also come as an action of the commit, past any update.
     if (enabling.isEmpty && switchesOn(metadata)) {
       enabling = Some(Enabling.asItIs(this))
@@ -231,7 +233,7 @@ final class GuardedTransaction(
   // Each check of a commit asks for it, and listing the columns of a wide table is not free.
   private def tableState: TableState = latest match {
     case Some((m, p, when, state)) if (m eq metadata) && (p eq protocol) && when == moment => state
-    case _                                                                                =>
+    case _                                                                                 =>
       val state = stateWith(metadata)
       latest = Some((metadata, protocol, moment, state))
       state

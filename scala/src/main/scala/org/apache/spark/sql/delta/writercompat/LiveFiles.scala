@@ -30,13 +30,13 @@ final case class FilesViolation(violation: Violation, files: Long, examples: Vec
     )
 
   /** The same as a finding about these files. */
-  def finding(table: TableState, judgement: Judgement): Finding = {
+  def finding(judgement: Judgement): Finding = {
     val place = violation.location match {
       case _: Location.File => Place.Files
       case other            => Place.of(other)
     }
-    Finding
-      .of(table, violation, judgement.severity(violation))
+    judgement
+      .finding(violation)
       .copy(
         place = place,
         files = Some(files),

@@ -109,7 +109,8 @@ final class TableHistory(spark: SparkSession) {
       val before = state
       val after = inspector.stateOf(name, protocol, metadata)
       state = Some(after)
-      val violations = WriterCompatRules.check(after).map(v => (v.rule, Place.of(v.location)) -> v).toSeq
+      val violations =
+        WriterCompatRules.check(after).map(v => (v.rule, Place.of(v.location)) -> v).toSeq
       mend(when, except = violations.map(_._1).toSet)
       violations.foreach { case (key, violation) => note(when, after, key, violation) }
       before.filter(b => isOn(b) && isOn(after)).foreach { was =>
@@ -126,10 +127,13 @@ final class TableHistory(spark: SparkSession) {
         asked <- shown.of(action)
         violation <- WriterCompatRules.check(table, asked)
       } {
-        val key = (violation.rule, violation.location match {
-          case _: Location.File => Place.Files
-          case other            => Place.of(other)
-        })
+        val key = (
+          violation.rule,
+          violation.location match {
+            case _: Location.File => Place.Files
+            case other            => Place.of(other)
+          }
+        )
         note(when, table, key, violation)
         violation.location match {
           case Location.File(path) =>
@@ -156,11 +160,10 @@ final class TableHistory(spark: SparkSession) {
     }
 
     private def note(when: When, table: TableState, key: Key, violation: Violation): Unit = {
-      val severity = inspector.judgement(table, LiveFiles.none.copy(files = 1)).severity(violation)
-      if (severity != Severity.Info && !open.contains(key)) {
+      val finding = inspector.judgement(table, LiveFiles.none.copy(files = 1)).finding(violation)
+      if (finding.severity != Severity.Info && !open.contains(key)) {
         open(key) = when.version
-        found((key, when.version)) = Finding
-          .of(table, violation, severity)
+        found((key, when.version)) = finding
           .copy(
             place = key._2,
             firstVersion = Some(when.version),
@@ -186,8 +189,8 @@ final class TableHistory(spark: SparkSession) {
     private def isOn(table: TableState): Boolean = WriterCompat.isEnabled(table.properties)
 
     private def kind(info: CommitInfo): ChangeKind = info.operation match {
-      case "RESTORE"                              => ChangeKind.Restoring
-      case "DROP FEATURE"                         => ChangeKind.DroppingFeature
+      case "RESTORE"                                  => ChangeKind.Restoring
+      case "DROP FEATURE"                             => ChangeKind.DroppingFeature
       case operation if operation.contains("REPLACE") => ChangeKind.Replacing
       case "WRITE" if info.operationParameters.get("mode").exists(_.contains("Overwrite")) =>
         ChangeKind.Replacing

@@ -64,8 +64,8 @@ final class TableInspector(spark: SparkSession) {
   def findings(state: TableState, files: LiveFiles, known: Seq[Violation]): Seq[Finding] = {
     val weight = judgement(state, files)
     (WriterCompatRules.check(state) ++ known)
-      .map(violation => Finding.of(state, violation, weight.severity(violation)))
-      .toSeq ++ files.violations.map(_.finding(state, weight))
+      .map(weight.finding)
+      .toSeq ++ files.violations.map(_.finding(weight))
   }
 
   /** The version of the table that is asked for. */
@@ -89,7 +89,13 @@ final class TableInspector(spark: SparkSession) {
   /** The state that an existing table has with this protocol and metadata. */
   def stateOf(name: String, protocol: Protocol, metadata: Metadata): TableState = {
     val enabled = WriterCompat.isEnabled(metadata.configuration)
-    TableStates.of(name, if (enabled) Moment.Changing else Moment.Enabling, protocol, metadata, profile)
+    TableStates.of(
+      name,
+      if (enabled) Moment.Changing else Moment.Enabling,
+      protocol,
+      metadata,
+      profile
+    )
   }
 
   /** The report on one version, which may be one that is not there yet. */

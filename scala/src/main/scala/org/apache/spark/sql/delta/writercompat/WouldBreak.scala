@@ -8,11 +8,14 @@ import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.schema.SchemaMergingUtils
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
+
+import java.util.Locale
 
 /** A table as it is. */
 private final case class Existing(table: DeltaTableV2, snapshot: Snapshot, state: TableState)
@@ -61,7 +64,7 @@ final class WouldBreak(spark: SparkSession) {
   def schema(name: String, schema: StructType): TableReport = {
     val before = existing(DeltaTables.find(spark, name))
     val metadata = before.snapshot.metadata
-    val asked = metadata.copy(schemaString = DeltaColumnMapping.dropColumnMappingMetadata(schema).json)
+    val asked = metadata.copy(schemaString = sameColumns(before.state, schema).json)
     val withIds =
       if (metadata.columnMappingMode == NoMapping) asked
       else
@@ -70,7 +73,7 @@ final class WouldBreak(spark: SparkSession) {
             newMetadata = asked,
             oldMetadata = metadata,
             isChangingModeOnExistingTable = false,
-            isOverwritingSchema = true
+            isOverwritingSchema = false
           ),
           settled = PhysicalNames.idsOf(metadata.schema)
         )
@@ -80,12 +83,24 @@ final class WouldBreak(spark: SparkSession) {
     changed(before, protocol, withIds, ChangeKind.Ordinary)
   }
 
+  /** The schema whose fields are, whatever their type, those of the table with the same path. */
+  private def sameColumns(before: TableState, schema: StructType): StructType = {
+    def lower(path: Seq[String]) = path.map(_.toLowerCase(Locale.ROOT))
+    val known = before.nodes.filter(_.isField).map(node => lower(node.path) -> node.metadata).toMap
+    SchemaMergingUtils.transformColumns(DeltaColumnMapping.dropColumnMappingMetadata(schema)) {
+      (path, field, _) =>
+        known.get(lower(path :+ field.name)).fold(field)(m => field.copy(metadata = m))
+    }
+  }
+
   private def existing(table: DeltaTableV2): Existing = {
     val snapshot = table.update()
     Existing(table, snapshot, inspector.stateOf(table, snapshot))
   }
 
-  private def existing(plan: LogicalPlan): Existing = existing(DeltaTables.find(spark, nameIn(plan)))
+  private def existing(plan: LogicalPlan): Existing = existing(
+    DeltaTables.find(spark, nameIn(plan))
+  )
 
   private def nameIn(plan: LogicalPlan): String =
     plan
@@ -122,7 +137,9 @@ final class WouldBreak(spark: SparkSession) {
     )
     val metadata =
       if (feature != WriterCompat.Feature) snapshot.metadata
-      else snapshot.metadata.copy(configuration = snapshot.metadata.configuration - WriterCompat.Enabled)
+      else
+        snapshot.metadata
+          .copy(configuration = snapshot.metadata.configuration - WriterCompat.Enabled)
     changed(before, left, metadata, ChangeKind.DroppingFeature)
   }
 
@@ -158,7 +175,7 @@ final class WouldBreak(spark: SparkSession) {
   private def dryRun(plan: LogicalPlan): TableReport = {
     val outcome = DryRun(spark.sessionState.executePlan(plan).assertCommandExecuted())
     (outcome.intended, outcome.failure) match {
-      case (Some(intended), _)                          => reached(intended, outcome.violations)
+      case (Some(intended), _)                           => reached(intended, outcome.violations)
       case (None, Some(e)) if outcome.violations.isEmpty => failed(plan, e)
       case _ => unchanged(existing(plan), outcome.violations)
     }
