@@ -1,0 +1,114 @@
+"""The table functions and the rules through Spark Connect, with a real server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+from conftest import PROPERTIES, PROPERTY
+from sessions import DELTA_EXTENSION, OWN_EXTENSION, jars
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteSession]:
+    """A session of a Connect server that has the extension."""
+    folder = tmp_path_factory.mktemp("connect")
+    port = _free_port()
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.jars": jars(),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.extensions": f"{DELTA_EXTENSION},{OWN_EXTENSION}",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+    }
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    log = folder / "server.log"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [submit, "--master", "local[2]", "--driver-memory", "1g", "--class", SERVER]
+            + [*options, "spark-internal"],
+            cwd=folder,
+            env={key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_for(port, server, log)
+        session = RemoteSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        yield session
+        session.stop()
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def test_check_answers_with_rows(remote: RemoteSession) -> None:
+    remote.sql("CREATE TABLE plain (a SMALLINT) USING delta")
+    findings = remote.sql(
+        "SELECT rule, severity, place, fix FROM iceberg_writer_compat_check('plain') "
+        "WHERE place_kind = 'column' AND rule = 'C7'"
+    ).collect()
+    assert [(row.rule, row.place) for row in findings] == [("C7", "a")]
+
+
+def test_history_and_check_can_be_joined(remote: RemoteSession) -> None:
+    remote.sql("CREATE TABLE old (a SMALLINT) USING delta")
+    joined = remote.sql(
+        "SELECT c.rule, h.first_version, h.operation FROM iceberg_writer_compat_check('old') c "
+        "JOIN iceberg_writer_compat_history('old') h USING (rule) WHERE c.rule = 'C7'"
+    ).collect()
+    assert [tuple(row) for row in joined] == [("C7", 0, "CREATE TABLE")]
+
+
+def test_a_compliant_table_has_no_rows_and_stays_guarded(remote: RemoteSession) -> None:
+    remote.sql(f"CREATE TABLE good (a INT) USING delta {PROPERTIES}")
+    remote.sql("INSERT INTO good VALUES (1), (2)")
+    assert remote.sql("SELECT * FROM iceberg_writer_compat_check('good')").count() == 0
+    with pytest.raises(PySparkException) as refused:
+        remote.sql(f"ALTER TABLE good UNSET TBLPROPERTIES ('{PROPERTY}')")
+    assert refused.value.getCondition() == (
+        "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.DISABLING_REQUIRED_TABLE_FEATURE"
+    )
+    assert refused.value.getSqlState() == "KD00E"
+
+
+def test_a_missing_table_is_an_error_with_a_condition(remote: RemoteSession) -> None:
+    with pytest.raises(PySparkException) as missing:
+        remote.sql("SELECT * FROM iceberg_writer_compat_check('nowhere')").collect()
+    assert missing.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    pytest.fail(f"The Connect server did not start:\n{log.read_text()[-4000:]}")
