@@ -1,7 +1,7 @@
 package org.icebergwritercompat.errors
 
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
-import org.icebergwritercompat.rules.{Fix, TableState, Violation}
+import org.icebergwritercompat.rules.{FileRules, Fix, TableState, Violation}
 
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
@@ -89,6 +89,22 @@ object IcebergWriterCompatException {
     new IcebergWriterCompatException(
       s"$Violation.UNGUARDED_WRITE",
       Map("table" -> table, "setting" -> setting, "fix" -> fix)
+    )
+
+  /** The refusal to make a table with the feature of files that have no column ids. */
+  def notConvertible(
+      folder: String,
+      setting: String,
+      fix: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.FILES_WITHOUT_COLUMN_IDS",
+      Map(
+        "folder" -> folder,
+        "rule" -> FileRules.LiveFilesWereWrittenById.id,
+        "setting" -> setting,
+        "fix" -> fix
+      )
     )
 
   /** The answer to a call that names something else than a Delta table. */

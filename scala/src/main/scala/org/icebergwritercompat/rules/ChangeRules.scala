@@ -64,18 +64,12 @@ object ChangeRules {
 
     override def check(change: TableChange): Seq[Violation] = {
       val now = change.after.maxColumnId
-      if (now >= change.before.maxColumnId) Nil
-      else
-        Seq(
-          violation(
-            Condition.WrongMaxColumnId,
-            Location.Property(WriterCompat.MaxColumnId, Some(now.toString)),
-            Fix.enable(change.after),
-            "property" -> WriterCompat.MaxColumnId,
-            "value" -> now.toString,
-            "highest" -> change.before.maxColumnId.toString
-          )
-        )
+      val was = change.before.maxColumnId
+      if (now >= was) Nil
+      else {
+        val reason = PropertyRules.alreadyGiven(was)
+        Seq(PropertyRules.wrongMaximum(this, change.after, Some(now.toString), reason))
+      }
     }
   }
 
@@ -173,18 +167,16 @@ object ChangeRules {
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _                    =>
-        val canWiden = change.kind == ChangeKind.Replacing ||
-          change.after.protocol.listedFeatures.exists(widening)
+        val canWiden = change.kind == ChangeKind.Replacing || widens(change.after)
         change.kept.flatMap { case (was, is) =>
           if (!sameKind(was.dataType, is.dataType))
             Some(typeChange(was, is, Fix.addBeside(change.after, is), noPromotion))
-          else if (!canWiden && isPromoted(was.dataType, is.dataType))
+          else if (!canWiden && isAnother(was.dataType, is.dataType))
             Some(typeChange(was, is, widen(change.before), noWidening))
           else None
         }.toSeq
     }
 
-    private val widening = Set("typeWidening", "typeWidening-preview")
     private val noPromotion = "Iceberg v2 has no such promotion"
     private val noWidening =
       "the table does not support typeWidening, without which Delta cannot read the older files"
@@ -195,17 +187,59 @@ object ChangeRules {
     private def typeChange(was: SchemaNode, is: SchemaNode, fix: String, reason: String) =
       badChange(this, is, fix, s"changes from ${was.dataType.sql} to ${is.dataType.sql}", reason)
 
-    private def isPromoted(was: DataType, is: DataType): Boolean = is match {
-      case _: StructType | _: ArrayType | _: MapType => false
-      case _                                         => was != is
-    }
-
     private def sameKind(was: DataType, is: DataType): Boolean = (was, is) match {
       case (_: StructType, _: StructType) | (_: ArrayType, _: ArrayType) |
           (_: MapType, _: MapType) =>
         true
       case _ => TypePromotion.isAllowed(was, is)
     }
+  }
+
+  private def widens(table: TableState): Boolean =
+    table.protocol.listedFeatures.exists(Set("typeWidening", "typeWidening-preview"))
+
+  private def isAnother(was: DataType, is: DataType): Boolean = is match {
+    case _: StructType | _: ArrayType | _: MapType => false
+    case _                                         => was != is
+  }
+
+  object PromotionsAreRecorded
+      extends ChangeRule(
+        "C14t",
+        "A promotion while rows stay is recorded under `delta.typeChanges` of the nearest field above.",
+        Clause(DeltaProtocol, "Writer Requirements for Type Widening")
+      ) {
+
+    // Without the feature a promotion is rule C14's. Whether an older record may go depends on the
+    // types in every live file, and Delta takes records away only once it has rewritten these.
+    override def check(change: TableChange): Seq[Violation] = change.kind match {
+      case ChangeKind.Ordinary if widens(change.after) =>
+        change.kept.collect {
+          case (was, is)
+              if isAnother(was.dataType, is.dataType) &&
+                TypePromotion.isAllowed(was.dataType, is.dataType) &&
+                !isRecorded(change.after, was, is) =>
+            badChange(
+              this,
+              is,
+              Fix.widen(change.before, was, is.dataType),
+              s"changes from ${was.dataType.sql} to ${is.dataType.sql} without a record of it",
+              "Delta must find the record under delta.typeChanges of the nearest field above"
+            )
+        }.toSeq
+      case _ => Nil
+    }
+
+    private def isRecorded(after: TableState, was: SchemaNode, is: SchemaNode): Boolean =
+      is.path.inits
+        .takeWhile(_.nonEmpty)
+        .flatMap(path => if (path == is.path) Some(is) else after.nodesByPath.get(path))
+        .find(_.isField)
+        .exists { field =>
+          val record = TypePromotion
+            .Recorded(is.path.drop(field.path.length), Some((was.dataType, is.dataType)))
+          TypePromotion.recorded(field.metadata).contains(record)
+        }
   }
 
   object ParentsStay

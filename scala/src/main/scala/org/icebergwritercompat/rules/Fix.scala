@@ -181,15 +181,18 @@ object Fix {
   /** Gives the node a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {
     case _: Moment.Creating                            => table.createStatement
-    case Moment.Enabling if widensToInt(node.dataType) =>
-      s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = " +
-        s"'true'); ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} TYPE INT"
-    case Moment.Enabling =>
+    case Moment.Enabling if widensToInt(node.dataType) => widen(table, node, IntegerType)
+    case Moment.Enabling                               =>
       s"ALTER TABLE ${table.name} DROP COLUMN ${fieldAround(table, node).sqlPath}"
     case Moment.Changing if table.previous.isDefined && !isNew(table, fieldAround(table, node)) =>
       addBeside(table, node)
     case Moment.Changing => add(table, node)
   }
+
+  /** Lets Delta give the node a wider type, and keep the record of it. */
+  def widen(table: TableState, node: SchemaNode, dataType: DataType): String =
+    s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = " +
+      s"'true'); ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} TYPE ${dataType.sql}"
 
   /** Takes the whole feature out of the table. */
   def leave(table: TableState): String =

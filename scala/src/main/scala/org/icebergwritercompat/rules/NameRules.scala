@@ -1,8 +1,10 @@
 package org.icebergwritercompat.rules
 
+import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.rules.Source._
 
 import java.util.Locale
+import scala.collection.mutable
 
 /** Requirements on the logical names of columns. */
 object NameRules {
@@ -39,21 +41,71 @@ object NameRules {
       "Iceberg has a metadata column of this name"
     )
 
+  /**
+   * The names under which Iceberg's `IndexByName` has the nodes of a schema: full ones, and short
+   * ones without the element or value above a struct's fields. Where both are equal to the letter,
+   * the full name wins; where they differ in the case of letters, the index in lower case throws.
+   */
+  private final class IndexByName(nodes: Seq[SchemaNode]) {
+
+    // Short paths, by path, of the nodes below a list or a map whose element or value is a struct;
+    // of this element or value itself, the short path of what is below.
+    private val shortened = mutable.HashMap.empty[Vector[String], Vector[String]]
+
+    private def shortPath(path: Vector[String]): Option[Vector[String]] =
+      shortened.get(path.init).map(_ :+ path.last)
+
+    private val shortNames: Seq[(String, SchemaNode)] = nodes.flatMap { node =>
+      val here = shortPath(node.path)
+      val below = if (isLeftOut(node)) Some(here.getOrElse(node.path).init) else here
+      below.foreach(shortened(node.path) = _)
+      here.map(_.mkString(".") -> node)
+    }
+
+    private val names: Seq[(String, SchemaNode)] = {
+      val full = nodes.map(node => node.path.mkString(".") -> node)
+      if (shortNames.isEmpty) full
+      else {
+        val isFull = full.iterator.map(_._1).toSet
+        full ++ shortNames.filterNot { case (name, _) => isFull(name) }.distinctBy(_._1)
+      }
+    }
+
+    /** The nodes by name in small letters. */
+    val byName: Map[String, Seq[SchemaNode]] =
+      names.groupMap { case (name, _) => lower(name) }(_._2)
+
+    /** Whether a field beside `node` can have this name. */
+    def isFree(node: SchemaNode, name: String): Boolean =
+      (Iterator(node.path) ++ shortPath(node.path))
+        .map(path => lower((path.init :+ name).mkString(".")))
+        .forall(!byName.contains(_))
+
+    private def isLeftOut(node: SchemaNode): Boolean = node.dataType match {
+      case _: StructType => node.role == Role.Element || node.role == Role.Value
+      case _             => false
+    }
+  }
+
   object NamesAreDistinct
       extends TableRule(
         "N1",
-        "No two fields have the same full name, parts joined by dots and letters in any case.",
+        "No two fields have the same full name, parts joined by dots and letters in any case; nor " +
+          "does a short name, which leaves out `element` or `value` above the fields of a struct, " +
+          "differ from another name in the case of letters alone.",
         Clause(IcebergCode, "IndexByName"),
+        Clause(IcebergCode, "TypeUtil.indexByLowerCaseName"),
         Clause(DeltaProtocol, "Schema Serialization Format")
       ) {
 
-    override def check(table: TableState): Seq[Violation] =
-      table.nodes
-        .groupBy(node => lower(node.path.mkString(".")))
-        .values
+    override def check(table: TableState): Seq[Violation] = {
+      val index = new IndexByName(table.nodes)
+      index.byName.values
         .filter(_.sizeIs > 1)
         .toSeq
         .sortBy(_.head.path.mkString("."))
+        // Two names that are equal below a list or map are so in full and in short.
+        .distinctBy(_.map(_.path))
         .map { nodes =>
           val node = toRename(table, nodes)
           val others = nodes.filterNot(_ eq node).map(_.sqlPath).mkString(", ")
@@ -61,19 +113,18 @@ object NameRules {
             this,
             table,
             node,
-            distinct(table, node),
+            distinct(index, node),
             s"Iceberg's index of names cannot tell it from $others"
           )
         }
+    }
 
-    private def distinct(table: TableState, node: SchemaNode): String = {
+    private def distinct(index: IndexByName, node: SchemaNode): String = {
       val name = node.path.last
       val plain = name.replace('.', '_')
       val candidates =
         Iterator(plain).filterNot(_ == name) ++ Iterator.from(2).map(i => s"${plain}_$i")
-      candidates
-        .find(c => !table.fullNames(lower((node.path.init :+ c).mkString("."))))
-        .getOrElse(plain)
+      candidates.find(index.isFree(node, _)).getOrElse(plain)
     }
 
     // The one that is new, or else the one whose dot is part of a name, or else the last.
@@ -136,8 +187,8 @@ object NameRules {
       }
 
     private def isEmptyStruct(node: SchemaNode): Boolean = node.dataType match {
-      case struct: org.apache.spark.sql.types.StructType => struct.isEmpty
-      case _                                             => false
+      case struct: StructType => struct.isEmpty
+      case _                  => false
     }
   }
 }

@@ -96,7 +96,8 @@ object PropertyRules {
   object MaxColumnIdCoversAllIds
       extends TableRule(
         "B4",
-        s"`${WriterCompat.MaxColumnId}` is a 32 bit integer, not below any column id or nested id.",
+        s"`${WriterCompat.MaxColumnId}` is a whole number, not below any column id or nested id, and " +
+          s"not above ${SchemaRules.MaxIcebergColumnId}.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
       ) {
@@ -104,20 +105,41 @@ object PropertyRules {
     override def check(table: TableState): Seq[Violation] = {
       val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
       val value = table.property(WriterCompat.MaxColumnId)
-      if (value.flatMap(_.toIntOption).exists(_ >= highest)) Nil
-      else
-        Seq(
-          violation(
-            Condition.WrongMaxColumnId,
-            Location.Property(WriterCompat.MaxColumnId, value),
-            Fix.enable(table),
-            "property" -> WriterCompat.MaxColumnId,
-            "value" -> value.getOrElse("not set"),
-            "highest" -> highest.toString
-          )
-        )
+      val maximum =
+        value.flatMap(_.toLongOption).filter(id => id >= 0 && id <= SchemaRules.MaxIcebergColumnId)
+      if (maximum.exists(_ >= highest)) Nil
+      else {
+        val reason = if (maximum.isEmpty && value.isDefined) noMaximum else alreadyGiven(highest)
+        Seq(wrongMaximum(this, table, value, reason))
+      }
     }
+
+    private val noMaximum = s"a highest id is a whole number from 0 to " +
+      s"${SchemaRules.MaxIcebergColumnId}: Iceberg has the ids above for columns of its own"
   }
+
+  /** Why the next id cannot be the one after a lower maximum. */
+  private[rules] def alreadyGiven(highest: Long): String =
+    s"ids up to $highest have been given out, so an id would be given out twice"
+
+  /** A highest id that is not the highest. */
+  private[rules] def wrongMaximum(
+      rule: Rule,
+      table: TableState,
+      value: Option[String],
+      reason: String
+  ): Violation =
+    Violation(
+      rule,
+      Condition.WrongMaxColumnId,
+      Location.Property(WriterCompat.MaxColumnId, value),
+      Fix.enable(table),
+      Map(
+        "property" -> WriterCompat.MaxColumnId,
+        "value" -> value.getOrElse("not set"),
+        "reason" -> reason
+      )
+    )
 
   object IcebergCompatV1Off
       extends SwitchedOff(

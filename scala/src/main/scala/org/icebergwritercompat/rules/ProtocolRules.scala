@@ -53,11 +53,11 @@ object ProtocolRules {
     Set("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening") ++
       Set("typeWidening-preview", "catalogManaged")
 
-  /** What each feature needs beside it. */
+  /** What other features need beside them; what the feature itself needs is rule A3. */
   private val requiredFeatures: Seq[(String, String)] = Seq(
-    Feature -> IcebergCompatV2Feature,
-    IcebergCompatV2Feature -> ColumnMappingFeature,
-    "clustering" -> "domainMetadata"
+    "clustering" -> "domainMetadata",
+    "rowTracking" -> "domainMetadata",
+    "catalogManaged" -> "inCommitTimestamp"
   )
 
   private val mappingClause = Clause(Rfc, "IcebergWriterCompatV1")
@@ -212,16 +212,20 @@ object ProtocolRules {
   object RequiredFeaturesAreThere
       extends ProtocolRule(
         "A8",
-        "A supported feature has the features it needs beside it.",
-        Clause(Rfc, "IcebergWriterCompatV1"),
-        Clause(DeltaProtocol, "Clustered Table")
+        s"A supported feature has the feature it needs beside it: ${requiredFeatures
+            .map { case (feature, needed) => s"`$feature` has `$needed`" }
+            .mkString(", ")}.",
+        Clause(DeltaProtocol, "Clustered Table"),
+        Clause(DeltaProtocol, "Row Tracking"),
+        Clause(DeltaProtocol, "Catalog-managed tables")
       ) {
 
-    // What the feature itself needs is rule A3.
+    // A feature that the profile does not allow at all is rule A5's or A6's.
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.listedFeatures
+      val allowed = Allowed ++ table.profile.alsoAllowed
       requiredFeatures.collect {
-        case (feature, needed) if feature == "clustering" && listed(feature) && !listed(needed) =>
+        case (feature, needed) if allowed(feature) && listed(feature) && !listed(needed) =>
           missing(table, needed, feature)
       }
     }

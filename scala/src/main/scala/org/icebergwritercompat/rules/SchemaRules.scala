@@ -280,7 +280,8 @@ object SchemaRules {
   object PartitionColumnsAreTopLevel
       extends TableRule(
         "C18",
-        "Partition columns are top-level columns of the schema with a primitive type.",
+        "Partition columns are top-level columns of the schema with a primitive type, spelled to the " +
+          "letter as there.",
         Clause(DeltaProtocol, "Change Metadata"),
         Clause(IcebergSpec, "Partitioning")
       ) {
@@ -292,7 +293,7 @@ object SchemaRules {
           violation(
             Condition.IncompatiblePartitioning,
             location.getOrElse(Location.Column(Seq(String.valueOf(name)), None, None)),
-            Fix.partitionBy(table, table.partitionColumns.filter(problem(table, _).isEmpty)),
+            Fix.partitionBy(table, table.partitionColumns.flatMap(usable(table, _))),
             "columns" -> String.valueOf(name),
             "reason" -> s"$name $found"
           )
@@ -300,12 +301,22 @@ object SchemaRules {
       }
 
     private def problem(table: TableState, name: String): Option[String] =
-      table.column(name).map(_.dataType) match {
-        case None => Some("is no column of the table")
-        case Some(t @ (_: StructType | _: ArrayType | _: MapType)) =>
-          Some(s"has the type ${t.typeName}")
-        case _ => None
+      table.column(name) match {
+        case None                             => Some("is no column of the table")
+        case Some(column) if isNested(column) => Some(s"has the type ${column.dataType.typeName}")
+        case Some(column)                     =>
+          // Delta cannot load a table whose partition column it does not find by its exact name.
+          val isThere = table.nodesByPath.contains(Vector(name))
+          Option.when(!isThere)(s"is spelled ${column.path.head} in the schema")
       }
+
+    private def usable(table: TableState, name: String): Option[String] =
+      table.column(name).filterNot(isNested).map(_.path.head)
+
+    private def isNested(column: SchemaNode): Boolean = column.dataType match {
+      case _: StructType | _: ArrayType | _: MapType => true
+      case _                                         => false
+    }
   }
 
   object NoDecimalPartitions

@@ -93,9 +93,6 @@ final case class TableState(
   lazy val nodesByPath: Map[Vector[String], SchemaNode] =
     nodes.iterator.map(node => node.path -> node).toMap
 
-  /** The full names of all nodes, parts joined by dots, in small letters. */
-  lazy val fullNames: Set[String] = nodes.iterator.map(n => lower(n.path.mkString("."))).toSet
-
   // Thousands of violations may have the same statement to mend them.
   private[rules] lazy val copyStatement: String = Fix.copy(this)
 

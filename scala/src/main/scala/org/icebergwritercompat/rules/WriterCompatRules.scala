@@ -65,6 +65,7 @@ object WriterCompatRules {
     ChangeRules.MapKeysStay,
     ChangeRules.ParentsStay,
     ChangeRules.TypesAreKeptOrPromoted,
+    ChangeRules.PromotionsAreRecorded,
     ChangeRules.NullableStaysNullable,
     ChangeRules.NewColumnsAreNullable,
     ChangeRules.NewColumnsHaveNewIds,

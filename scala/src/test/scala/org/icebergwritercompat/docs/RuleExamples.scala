@@ -432,6 +432,22 @@ object RuleExamples {
       metaData(schema(field("amount", "\"string\"", 1)))
     ),
     log(
+      ChangeRules.PromotionsAreRecorded,
+      protocol(3, Seq("columnMapping", "typeWidening"), three :+ "typeWidening"),
+      metaData(schema(field("amount", int, 1)))
+    )(
+      metaData(
+        schema(
+          field(
+            "amount",
+            "\"long\"",
+            1,
+            "\"delta.typeChanges\": [{\"fromType\": \"integer\", \"toType\": \"long\"}]"
+          )
+        )
+      )
+    )(metaData(schema(field("amount", "\"long\"", 1)))),
+    log(
       ChangeRules.NullableStaysNullable,
       metaData(schema(field("id", int, 1), field("amount", int, 2, nullable = false)))
     )(metaData(schema(field("id", int, 1), field("amount", int, 2))))(

@@ -38,6 +38,15 @@ object Differences {
     "catalogManaged"
   )
 
+  private val needed = Seq(
+    "clustering" -> "domainMetadata",
+    "rowTracking" -> "domainMetadata",
+    "catalogManaged" -> "inCommitTimestamp"
+  )
+
+  private def isOnAList(table: TableState, feature: String): Boolean =
+    feature == "clustering" || table.profile == Profile.RfcCurrent
+
   private val knownByKernel = Set("appendOnly", "domainMetadata")
 
   private def features(table: TableState): Set[String] =
@@ -137,7 +146,7 @@ object Differences {
     found.belowMapKey || Try(change.getString("fieldPath")).toOption.contains("key")
   )
 
-  /** The full names of all fields, elements, keys and values. */
+  /** The full names of all fields, elements, keys and values, in the case they have. */
   private def fullNames(table: TableState): Seq[String] = {
     def below(dataType: DataType, path: Seq[String]): Seq[Seq[String]] = dataType match {
       case struct: StructType =>
@@ -153,7 +162,35 @@ object Differences {
         (key +: below(map.keyType, key)) ++ (value +: below(map.valueType, value))
       case _ => Nil
     }
-    below(table.schema, Nil).map(_.mkString(".").toLowerCase)
+    below(table.schema, Nil).map(_.mkString("."))
+  }
+
+  /** The names that leave out the element or value above a struct's fields. */
+  private def shortNames(table: TableState): Seq[String] = {
+    def collection(part: String, dataType: DataType, path: Seq[String]): Seq[Seq[String]] = {
+      val here = path :+ part
+      here +: below(
+        dataType,
+        if (dataType.isInstanceOf[StructType] && part != "key") path else here
+      )
+    }
+    def below(dataType: DataType, path: Seq[String]): Seq[Seq[String]] = dataType match {
+      case struct: StructType =>
+        struct.fields.toSeq.flatMap { field =>
+          val here = path :+ field.name
+          here +: below(field.dataType, here)
+        }
+      case array: ArrayType => collection("element", array.elementType, path)
+      case map: MapType     =>
+        collection("key", map.keyType, path) ++ collection("value", map.valueType, path)
+      case _ => Nil
+    }
+    below(table.schema, Nil).map(_.mkString("."))
+  }
+
+  private def indexNames(table: TableState): Seq[String] = {
+    val full = fullNames(table)
+    (full ++ shortNames(table).distinct.diff(full.distinct)).map(_.toLowerCase)
   }
 
   val all: Seq[Difference] = Seq(
@@ -206,10 +243,14 @@ object Differences {
       }
     ),
     Difference(
-      "clustering alone",
-      "The feature clustering needs domainMetadata, where the clustering columns are kept. Kernel " +
-        "adds what a feature needs when it adds the feature, and does not check it later.",
-      table => features(table)("clustering") && !features(table)("domainMetadata")
+      "features without what they need",
+      "PROTOCOL.md requires domainMetadata of clustering and of row tracking, which keep their state " +
+        "there, and inCommitTimestamp of catalogManaged. Kernel adds what a feature needs when it " +
+        "adds the feature, and does not check it later.",
+      table =>
+        !hasWrongShape(table) && needed.exists { case (feature, other) =>
+          isOnAList(table, feature) && features(table)(feature) && !features(table)(other)
+        }
     ),
     Difference(
       "switches that are neither on nor off",
@@ -352,10 +393,11 @@ object Differences {
     Difference(
       "names that Iceberg cannot tell apart",
       "Iceberg's index of full names throws for a column `a.b` beside a struct `a` with a field " +
-        "`b`, and its index in lower case for names equal but for case. Delta's statements forbid " +
-        "the second, and so does Kernel where it takes a schema from its user; its check of the " +
-        "feature does not look at names.",
-      table => duplicates(fullNames(table))
+        "`b`, and its index in lower case for names equal but for case, among them short names such " +
+        "as `l.x` for `l.element.x`. Delta's statements forbid much of the second, and so does " +
+        "Kernel where it takes a schema from its user; its check of the feature does not look at " +
+        "names.",
+      table => duplicates(indexNames(table))
     ),
     Difference(
       "names of Iceberg's metadata columns in a new table",
@@ -387,13 +429,30 @@ object Differences {
       "partition columns with capital letters",
       "A mistake in Kernel 4.4.0: it puts the names of partition columns in lower case and then " +
         "looks for them in the schema as they are, so it refuses, and cannot even append to, every " +
-        "table that is partitioned by a column with a capital letter. Such tables are legal. Ours " +
-        "finds the column in letters of any case, as statements do.",
+        "table that is partitioned by a column with a capital letter. Such tables are legal.",
       table =>
         table.partitionColumns.exists(name =>
-          table.schema.fieldNames.exists(_.equalsIgnoreCase(name)) &&
+          table.schema.fieldNames.contains(name) &&
             !table.schema.fieldNames.contains(name.toLowerCase)
         )
+    ),
+    Difference(
+      "partition columns in other letters than the schema's",
+      "The same mistake the other way round: Kernel accepts the name P for a column p. Delta Spark " +
+        "looks for the exact name, and cannot load such a table.",
+      table =>
+        table.partitionColumns.exists(name =>
+          !table.schema.fieldNames.contains(name) &&
+            table.schema.fieldNames.contains(name.toLowerCase)
+        )
+    ),
+    Difference(
+      "a maximum that leaves no id",
+      "Iceberg keeps the ids above 2147483447 for columns of its own, so a maximum above can never " +
+        "have been given out. Kernel asks only whether it is a number of 32 bits.",
+      table =>
+        property(table, maxColumnId).flatMap(_.toIntOption).exists(_ > 2147483447) &&
+          usedIds(table).forall(_ <= 2147483447)
     ),
     Difference(
       "partition columns of decimals",

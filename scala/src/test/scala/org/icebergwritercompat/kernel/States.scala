@@ -701,6 +701,11 @@ object States {
         s"a column called ${found.path.mkString(".")}" ->
           plus(found.path.mkString("."), IntegerType)(table)
       },
+    table =>
+      fields(table.schema).filter(_.path.size > 2).map { found =>
+        val name = s"${found.path.head}.${found.path.last.toUpperCase}"
+        s"a column called $name" -> plus(name, IntegerType)(table)
+      },
     one("a column called x.y.z")(plus("x.y.z", IntegerType)),
     one("a column called col-7")(plus("col-7", IntegerType)),
     one("a new table's column _file")(t =>

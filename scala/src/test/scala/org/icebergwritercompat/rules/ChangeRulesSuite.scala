@@ -85,6 +85,7 @@ class ChangeRulesSuite extends StepSuite {
   }
 
   // B4+
+  private val twice = "ids up to 20 have been given out, so an id would be given out twice"
   for (shape <- shapes; kind <- kinds) {
     val table = having(CompliantTable.of(shape.schema), maxColumnId -> "20")
     Seq("19" -> "19", "0" -> "0", "many" -> "0").foreach { case (value, read) =>
@@ -95,7 +96,7 @@ class ChangeRulesSuite extends StepSuite {
           "WRONG_MAX_COLUMN_ID",
           Location.Property(maxColumnId, Some(read)),
           """enable_iceberg_writer_compat(spark, "db.t")"""
-        )("property" -> maxColumnId, "value" -> read, "highest" -> "20")
+        )("property" -> maxColumnId, "value" -> read, "reason" -> twice)
       }
     }
     Seq("20", "21", "2147483447").foreach { value =>
@@ -368,6 +369,89 @@ class ChangeRulesSuite extends StepSuite {
   passes(TypesAreKeptOrPromoted, "another column of another type under the same name") {
     val table = CompliantTable.of("a INT")
     to(table, StructType(Seq(field("a", StringType, 2))), Replacing, max = 2)
+  }
+
+  // C14t
+  private def record(from: DataType, to: DataType, way: String): Metadata = {
+    val change = new MetadataBuilder()
+      .putString("fromType", from.typeName)
+      .putString("toType", to.typeName)
+    if (way.nonEmpty) change.putString("fieldPath", way)
+    change.build()
+  }
+  private def promoted(ddl: String, path: Seq[String], field: Seq[String], records: Metadata*)(
+      kind: ChangeKind,
+      features: String*
+  ): TableChange = {
+    val table = CompliantTable.of(ddl)
+    val schema = retyped(table.schema, path)(_ => LongType)
+    to(
+      supporting(table, features: _*),
+      if (records.isEmpty) schema
+      else marked(schema, field)(_.putMetadataArray("delta.typeChanges", records.toArray)),
+      kind
+    )
+  }
+  for {
+    (ddl, path, field, way) <- Seq(
+      ("a INT", Seq("a"), Seq("a"), ""),
+      ("s STRUCT<x: INT>", Seq("s", "x"), Seq("s", "x"), ""),
+      ("l ARRAY<INT>", Seq("l", "element"), Seq("l"), "element"),
+      ("m MAP<STRING, INT>", Seq("m", "value"), Seq("m"), "value"),
+      ("l ARRAY<STRUCT<x: INT>>", Seq("l", "element", "x"), Seq("l", "element", "x"), ""),
+      (
+        "s STRUCT<l: ARRAY<MAP<INT, INT>>>",
+        Seq("s", "l", "element", "value"),
+        Seq("s", "l"),
+        "element.value"
+      )
+    )
+    feature <- Seq("typeWidening", "typeWidening-preview")
+  } {
+    val what = s"${path.mkString(".")} from INT to BIGINT with $feature"
+    val right = record(IntegerType, LongType, way)
+    passes(PromotionsAreRecorded, s"$what, recorded") {
+      promoted(ddl, path, field, right)(Ordinary, feature)
+    }
+    passes(PromotionsAreRecorded, s"$what, recorded beside others") {
+      promoted(ddl, path, field, record(ShortType, IntegerType, way), right)(Ordinary, feature)
+    }
+    Seq(
+      "not recorded" -> Nil,
+      "recorded for another place" -> Seq(record(IntegerType, LongType, s"$way.key")),
+      "recorded as another change" -> Seq(record(ShortType, LongType, way)),
+      "recorded the wrong way round" -> Seq(record(LongType, IntegerType, way))
+    ).foreach { case (how, records) =>
+      refuses(PromotionsAreRecorded, s"$what, $how") {
+        promoted(ddl, path, field, records: _*)(Ordinary, feature)
+      } {
+        badChange(
+          CompliantTable.of(ddl).nodesByPath(path.toVector).location,
+          "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true'); " +
+            s"ALTER TABLE db.t ALTER COLUMN ${path.mkString(".")} TYPE BIGINT"
+        )(
+          path.mkString("."),
+          "changes from INT to BIGINT without a record of it",
+          "Delta must find the record under delta.typeChanges of the nearest field above"
+        )
+      }
+    }
+    // No file has the older type, or the files that return have the type that returns.
+    Seq(Replacing, Restoring).foreach { kind =>
+      passes(PromotionsAreRecorded, s"$what, not recorded, $kind") {
+        promoted(ddl, path, field)(kind, feature)
+      }
+    }
+  }
+  passes(PromotionsAreRecorded, "a promotion without typeWidening, which is C14's business") {
+    promoted("a INT", Seq("a"), Seq("a"))(Ordinary)
+  }
+  passes(PromotionsAreRecorded, "an older record that goes: nobody can tell from the schema") {
+    val table = CompliantTable.of("a BIGINT")
+    val recorded = marked(table.schema, Seq("a")) {
+      _.putMetadataArray("delta.typeChanges", Array(record(IntegerType, LongType, "")))
+    }
+    to(supporting(table.copy(schema = recorded), "typeWidening"), table.schema, Ordinary)
   }
 
   // C14p

@@ -275,7 +275,10 @@ class ColumnRulesSuite extends StepSuite {
     expect("INCOMPATIBLE_PARTITIONING", location, fix)("columns" -> columns, "reason" -> reason)
   private def at(name: String): Location = mixed.nodesByPath(Vector(name)).location
 
-  passes(PartitionColumnsAreTopLevel, "a column, in other letters too")(partitioned("A"))
+  passes(PartitionColumnsAreTopLevel, "a column")(partitioned("a"))
+  refuses(PartitionColumnsAreTopLevel, "a column in other letters")(partitioned("A"))(
+    badPartition(at("a"), "A", "A is spelled a in the schema", partitionedCopy("a"))
+  )
   passes(PartitionColumnsAreTopLevel, "a decimal, which is C18d's business")(partitioned("d"))
   Seq("s" -> "struct", "l" -> "array", "m" -> "map").foreach { case (name, typeName) =>
     refuses(PartitionColumnsAreTopLevel, s"the $typeName $name")(partitioned(name, "a"))(

@@ -80,6 +80,51 @@ class NameRulesSuite extends StepSuite {
       "m.value",
       "m_value INT",
       "m_value"
+    ),
+    (
+      "a dotted name like the short one of a list's field, in other letters",
+      "l ARRAY<STRUCT<x: INT>>, `L.X` INT",
+      Seq("L.X"),
+      4,
+      "l.element.x",
+      "L_X INT",
+      "L_X"
+    ),
+    (
+      "a dotted name like the short one below lists of maps, in other letters",
+      "`m.value.X` INT, m MAP<INT, ARRAY<STRUCT<x: INT>>>",
+      Seq("m.value.X"),
+      1,
+      "m.value.element.x",
+      "m_value_X INT",
+      "m_value_X"
+    ),
+    (
+      "a field whose short name is that of its map's key, in other letters",
+      "m MAP<INT, STRUCT<Key: INT>>",
+      Seq("m", "value", "Key"),
+      4,
+      "m.key",
+      "m.value.Key_2 INT",
+      "Key_2"
+    ),
+    (
+      "a field whose short name is that of its map's value, in other letters",
+      "m MAP<INT, STRUCT<VALUE: INT>>",
+      Seq("m", "value", "VALUE"),
+      4,
+      "m.value",
+      "m.value.VALUE_2 INT",
+      "VALUE_2"
+    ),
+    (
+      "a field whose short name is that of its list's element, in other letters",
+      "l ARRAY<STRUCT<Element: INT>>",
+      Seq("l", "element", "Element"),
+      3,
+      "l.element",
+      "l.element.Element_2 INT",
+      "Element_2"
     )
   ).foreach { case (what, ddl, path, id, others, added, name) =>
     val sqlPath = SchemaNode.sqlPath(path)
@@ -135,6 +180,31 @@ class NameRulesSuite extends StepSuite {
       "A",
       indistinct("a")
     )
+  }
+  refuses(NamesAreDistinct, "a short name, with one for which the nearest short name is taken") {
+    CompliantTable.of("l ARRAY<STRUCT<Element: INT>>, `l.Element_2` INT")
+  } {
+    badName(
+      Location.Column(Seq("l", "element", "Element"), Some(3), Some("col-3")),
+      adding("l.element.Element_3 INT")
+    )("l.element.Element", indistinct("l.element"))
+  }
+  // The index drops a short name that is a full name to the letter, and all but one of equal ones.
+  Seq(
+    "l ARRAY<STRUCT<x: INT>>, `l.x` INT",
+    "`m.x` INT, m MAP<INT, STRUCT<x: INT>>",
+    "m MAP<INT, STRUCT<key: INT, value: INT>>",
+    "l ARRAY<STRUCT<element: INT>>",
+    "l ARRAY<STRUCT<a: STRUCT<`element.x`: INT>, `a.x`: ARRAY<INT>>>",
+    "l ARRAY<STRUCT<a: ARRAY<STRUCT<x: INT>>, `a.x`: INT>>",
+    // The key of a map is never left out.
+    "m MAP<STRUCT<Key: INT, Value: INT, x: INT>, INT>, `M.X` INT",
+    // An element or value is left out only above the fields of a struct.
+    "l ARRAY<ARRAY<INT>>, `L.Element.X` INT"
+  ).foreach { ddl =>
+    passes(NamesAreDistinct, s"names that Iceberg's index can tell apart: $ddl") {
+      CompliantTable.of(ddl)
+    }
   }
   passes(NamesAreDistinct, "one name in two structs, and parts of names") {
     CompliantTable.of("x INT, s STRUCT<x: INT>, t STRUCT<x: INT, s: INT>, `s_x` INT, `s.y` INT")

@@ -12,12 +12,15 @@ class ProfileSuite extends StepSuite {
           3,
           7,
           Some(Set("columnMapping") ++ readers.intersect(Set(feature))),
-          Some(features + feature)
+          Some(features + feature ++ needed.get(feature))
         ),
         profile = profile
       )
 
   private val readers = Set("typeWidening-preview", "catalogManaged")
+
+  private val needed =
+    Map("rowTracking" -> "domainMetadata", "catalogManaged" -> "inCommitTimestamp")
 
   // Every difference there is: feature, the rule that the default refuses it by, and its reason.
   private val notListed = "it is not on the list of features the RFC allows"
@@ -73,7 +76,12 @@ class ProfileSuite extends StepSuite {
       val table = CompliantTable
         .of("a INT")
         .copy(
-          protocol = ProtocolState(3, 7, Some(Set("columnMapping")), Some(features + feature)),
+          protocol = ProtocolState(
+            3,
+            7,
+            Some(Set("columnMapping")),
+            Some(features + feature ++ needed.get(feature))
+          ),
           profile = Profile.RfcCurrent
         )
       assert(
@@ -85,7 +93,7 @@ class ProfileSuite extends StepSuite {
       val table = CompliantTable
         .of("a INT")
         .copy(
-          protocol = ProtocolState(2, 7, None, Some(features + feature)),
+          protocol = ProtocolState(2, 7, None, Some(features + feature ++ needed.get(feature))),
           profile = Profile.RfcCurrent
         )
       assert(

@@ -102,7 +102,13 @@ class PropertyRulesSuite extends RuleSuite {
 
   private val maxColumnId = "delta.columnMapping.maxColumnId"
 
-  private def wrongMaximum(value: Option[String], highest: Long) =
+  private def givenTwice(highest: Long) =
+    s"ids up to $highest have been given out, so an id would be given out twice"
+  private val noMaximum =
+    "a highest id is a whole number from 0 to 2147483447: Iceberg has the ids " +
+      "above for columns of its own"
+
+  private def wrongMaximum(value: Option[String], reason: String) =
     expect(
       "WRONG_MAX_COLUMN_ID",
       Location.Property(maxColumnId, value),
@@ -110,7 +116,7 @@ class PropertyRulesSuite extends RuleSuite {
     )(
       "property" -> maxColumnId,
       "value" -> value.getOrElse("not set"),
-      "highest" -> highest.toString
+      "reason" -> reason
     )
 
   for (shape <- shapes) {
@@ -121,19 +127,28 @@ class PropertyRulesSuite extends RuleSuite {
     passes(MaxColumnIdCoversAllIds, s"ids given out and taken back, with ${shape.name}") {
       having(Some((shape.highest + 5).toString))
     }
-    val bad = Seq((shape.highest - 1).toString, s" ${shape.highest}", "2147483648", "many", "")
-    (None +: bad.map(Some(_))).foreach { value =>
+    passes(MaxColumnIdCoversAllIds, s"the highest id there can be, with ${shape.name}") {
+      having(Some("2147483447"))
+    }
+    Seq(None, Some("0"), Some((shape.highest - 1).toString)).foreach { value =>
       refuses(MaxColumnIdCoversAllIds, s"${shape.name} with maxColumnId $value")(having(value))(
-        wrongMaximum(value, shape.highest)
+        wrongMaximum(value, givenTwice(shape.highest))
       )
     }
+    // Each is told for what it is, not for what it would be if it were a number.
+    Seq(s" ${shape.highest}", "2147483448", "2147483648", "9223372036854775808", "-1", "abc", "")
+      .foreach { value =>
+        refuses(MaxColumnIdCoversAllIds, s"${shape.name} with maxColumnId '$value'") {
+          having(Some(value))
+        }(wrongMaximum(Some(value), noMaximum))
+      }
   }
 
   // The field itself has id 1: only its element has a higher one.
   refuses(MaxColumnIdCoversAllIds, "a nested id above the maximum") {
     val table = CompliantTable.of("l ARRAY<INT>")
     table.copy(properties = table.properties + (maxColumnId -> "1"))
-  }(wrongMaximum(Some("1"), 2))
+  }(wrongMaximum(Some("1"), givenTwice(2)))
 
   private val created =
     "(s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>) USING delta TBLPROPERTIES "

@@ -33,6 +33,9 @@ class ProtocolRulesSuite extends RuleSuite {
   private def three(more: String*): TableState =
     protocol(3, 7, Some(Set("columnMapping") ++ more), Some(features ++ more))
 
+  /** The same table under the later texts of the RFC. */
+  private def later(table: TableState): TableState = table.copy(profile = Profile.RfcCurrent)
+
   private def unsupported(rule: TableRule, found: String) =
     expect(
       "UNSUPPORTED_PROTOCOL",
@@ -89,6 +92,13 @@ class ProtocolRulesSuite extends RuleSuite {
     refuses(RequiredFeaturesAreThere, s"clustering without its domain with ${shape.name}")(
       of(ProtocolState(2, 7, None, Some(features + "clustering")))
     )(missing("domainMetadata", "clustering"))
+    refuses(RequiredFeaturesAreThere, s"row tracking without its domain with ${shape.name}")(
+      later(of(ProtocolState(2, 7, None, Some(features + "rowTracking"))))
+    )(missing("domainMetadata", "rowTracking"))
+    refuses(RequiredFeaturesAreThere, s"a catalog's table without its times with ${shape.name}") {
+      val readers = Set("columnMapping", "catalogManaged")
+      later(of(ProtocolState(3, 7, Some(readers), Some(features + "catalogManaged"))))
+    }(missing("inCommitTimestamp", "catalogManaged"))
   }
 
   passes(ReaderKnowsColumnMapping, "reader version 3 with columnMapping listed")(three())
@@ -222,6 +232,23 @@ class ProtocolRulesSuite extends RuleSuite {
     two("clustering", "domainMetadata")
   )
   passes(RequiredFeaturesAreThere, "domainMetadata alone")(two("domainMetadata"))
+  passes(RequiredFeaturesAreThere, "row tracking with domainMetadata") {
+    later(two("rowTracking", "domainMetadata"))
+  }
+  // Delta Spark adds vacuumProtocolCheck as well; the protocol and Kernel do not ask for it.
+  passes(RequiredFeaturesAreThere, "a catalog's table with inCommitTimestamp") {
+    val readers = Some(Set("columnMapping", "catalogManaged"))
+    later(protocol(3, 7, readers, Some(features ++ Set("catalogManaged", "inCommitTimestamp"))))
+  }
+  refuses(RequiredFeaturesAreThere, "two that lack one feature, each by its name") {
+    later(two("clustering", "rowTracking"))
+  }(missing("domainMetadata", "clustering"), missing("domainMetadata", "rowTracking"))
+  passes(RequiredFeaturesAreThere, "row tracking by default, which is A6's business") {
+    two("rowTracking")
+  }
+  passes(RequiredFeaturesAreThere, "a catalog's table by default, which is A5's business") {
+    three("catalogManaged")
+  }
 
   test("A6: a new table is created without the feature, not altered") {
     val creating = two("rowTracking").copy(moment = Moment.Creating(replacing = false))

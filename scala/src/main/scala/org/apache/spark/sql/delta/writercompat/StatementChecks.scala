@@ -3,10 +3,11 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement
+import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.icebergwritercompat.WriterCompat
@@ -32,7 +33,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         case relation: DataSourceV2Relation => refuseKernelWrite(relation.table)
         case _                              =>
       }
-    case stream: WriteToStreamStatement => refuseKernelWrite(stream.sink)
+    case stream: WriteToStream          => refuseKernelWrite(stream.sink)
+    case convert: ConvertToDeltaCommand => Converted.of(spark, convert).foreach(refuseConversion)
     case _                              =>
   }
 
@@ -47,6 +49,16 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         table.name,
         DeltaSQLConf.V2_ENABLE_MODE.key,
         s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO"
+      )
+
+  // The transaction would be asked after Delta has made the log's folder, and has refused the
+  // mapping mode that follows from the feature, without a word of the feature.
+  private def refuseConversion(converted: Converted): Unit =
+    if (converted.hasFeature)
+      throw IcebergWriterCompatException.notConvertible(
+        converted.folder,
+        converted.setting,
+        converted.copyStatement
       )
 
   // Delta refuses by itself to drop what the feature needs.

@@ -4,6 +4,8 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{AddFile, Metadata}
 import org.icebergwritercompat.testing.TestTable
 
+import scala.util.{Failure, Success, Try}
+
 /** Two writers on one table: whoever loses is judged against what won. */
 class ConcurrencySuite extends TableSuite {
 
@@ -80,5 +82,151 @@ class ConcurrencySuite extends TableSuite {
     refusedFor("INCOMPATIBLE_FILE_ACTION", "D3", table)(
       transaction.commit(Seq(file), DeltaOperations.ManualUpdate)
     )
+  }
+
+  /** What `loser` comes to if it has read and written before `winner` begins, and commits after. */
+  private def race(loser: => Unit)(winner: => Unit): Try[Unit] = {
+    val pause = new PausingObserver
+    OnThread.meanwhile(Try(TransactionExecutionObserver.withObserver(pause)(loser))) {
+      try {
+        assert(pause.awaitCommit())
+        winner
+      } finally pause.release()
+    }
+  }
+
+  /**
+   * Somebody who commits first.
+   *
+   * @param table
+   *   a table as it is before
+   * @param rows
+   *   how many rows it has after this commit
+   * @param after
+   *   how many rows it has once each of the losers has committed too; `None` if that must fail
+   */
+  private case class Winner(
+      name: String,
+      table: () => TestTable,
+      commit: TestTable => Unit,
+      rows: Long,
+      after: Seq[Option[Long]] = Seq(None, None, None),
+      guardedAfter: Boolean = true
+  )
+
+  private def statement(text: String)(table: TestTable): Unit =
+    sql(text.replace("{t}", table.name))
+
+  private def changed(table: TestTable)(statements: String*): TestTable = {
+    statements.foreach(statement(_)(table))
+    table
+  }
+
+  private val winners = Seq(
+    Winner(
+      "enabling an empty table",
+      () => plain(rows = false),
+      statement(s"ALTER TABLE {t} SET TBLPROPERTIES ($on)"),
+      rows = 0
+    ),
+    Winner(
+      "enabling a table that had the feature",
+      () => changed(compliant())("ALTER TABLE {t} DROP FEATURE icebergWriterCompatV1"),
+      statement(s"ALTER TABLE {t} SET TBLPROPERTIES ($on)"),
+      rows = 2
+    ),
+    Winner(
+      "DROP FEATURE",
+      () => compliant(),
+      statement("ALTER TABLE {t} DROP FEATURE icebergWriterCompatV1"),
+      rows = 2,
+      guardedAfter = false
+    ),
+    Winner(
+      "ADD COLUMN",
+      () => compliant(),
+      statement("ALTER TABLE {t} ADD COLUMN early ARRAY<INT>"),
+      rows = 2
+    ),
+    Winner(
+      "RENAME COLUMN",
+      () => compliant(),
+      statement("ALTER TABLE {t} RENAME COLUMN name TO label"),
+      rows = 2
+    ),
+    Winner(
+      "RESTORE",
+      () => changed(compliant())(s"INSERT INTO {t} $someRows"),
+      statement("RESTORE TABLE {t} TO VERSION AS OF 0"),
+      rows = 2,
+      after = Seq(Some(4), None, None)
+    ),
+    Winner(
+      "RESTORE to fewer columns",
+      () => changed(compliant())("ALTER TABLE {t} ADD COLUMN late INT"),
+      statement("RESTORE TABLE {t} TO VERSION AS OF 0"),
+      rows = 2
+    ),
+    Winner(
+      "CLONE from the table",
+      () => compliant(),
+      table => {
+        val clone = managed()
+        sql(s"CREATE TABLE ${clone.name} SHALLOW CLONE ${table.name}")
+        assertCompliant(clone)
+        assert(count(clone) == 2)
+      },
+      rows = 2,
+      after = Seq(Some(4), Some(2), Some(3))
+    ),
+    Winner(
+      "CLONE into the table",
+      () => changed(compliant())("DELETE FROM {t}"),
+      table => {
+        val source = compliant()
+        insert(source)
+        sql(s"CREATE OR REPLACE TABLE ${table.name} SHALLOW CLONE ${source.name}")
+      },
+      rows = 4
+    ),
+    Winner(
+      "OPTIMIZE",
+      () => changed(compliant())(s"INSERT INTO {t} $someRows"),
+      statement("OPTIMIZE {t}"),
+      rows = 4,
+      after = Seq(Some(6), None, None)
+    )
+  )
+
+  private val losers: Seq[(String, TestTable => Unit)] = Seq(
+    "append" -> (table => frame.write.format("delta").mode("append").saveAsTable(table.name)),
+    "overwrite" -> (table => frame.write.format("delta").mode("overwrite").saveAsTable(table.name)),
+    "MERGE" -> statement(
+      s"MERGE INTO {t} t USING (SELECT id + 1 AS key, name FROM ($someRows)) s ON t.id = s.key " +
+        "WHEN MATCHED THEN UPDATE SET t.deep = NULL WHEN NOT MATCHED THEN INSERT (id) VALUES (key)"
+    )
+  )
+
+  for (winner <- winners; ((name, lose), after) <- losers.zip(winner.after)) {
+    val verb = if (after.isEmpty) "fails" else "commits too"
+    test(s"$name $verb, when ${winner.name} wins") {
+      val table = winner.table()
+      var version = -1L
+      val outcome = race(lose(table)) {
+        winner.commit(table)
+        version = table.log.version
+        assert(count(table) == winner.rows)
+      }
+      outcome match {
+        case Success(_) => assert(after.isDefined && table.log.version > version)
+        case Failure(_: DeltaConcurrentModificationException) =>
+          assert(after.isEmpty && table.log.version == version)
+        case Failure(other) => throw other
+      }
+      assert(count(table) == after.getOrElse(winner.rows))
+      sql(s"DELETE FROM ${table.name} WHERE id = 0")
+      if (winner.guardedAfter) assertCompliant(table)
+      else assert(!table.log.properties.contains("delta.enableIcebergWriterCompatV1"))
+    }
   }
 }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import io.delta.tables.DeltaTable
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.delta.DeltaColumnMappingUnsupportedException
 import org.icebergwritercompat.testing.{FolderListing, TestTable}
@@ -143,16 +144,83 @@ class LargeCommitSuite extends TableSuite {
     table
   }
 
+  private val sessionDefault =
+    "spark.databricks.delta.properties.defaults.enableIcebergWriterCompatV1"
+
+  private def refusedToConvert(table: TestTable, folder: TestTable, setting: String): String = {
+    val error = refusedFor("FILES_WITHOUT_COLUMN_IDS", "E1", folder) {
+      byDefault(sql(s"CONVERT TO DELTA ${table.name}"))
+    }
+    assert(!Files.exists(folder.folder.resolve("_delta_log")))
+    assert(error.getMessageParameters.get("folder").endsWith(folder.folder.toString))
+    assert(error.getMessageParameters.get("setting") == setting)
+    error.getMessageParameters.get("fix")
+  }
+
   test("CONVERT TO DELTA under a session default is refused: the files have no ids") {
-    val table = parquet()
-    val before = FolderListing.of(table.folder)
-    // Delta refuses the mapping mode that the default brings with it, before the guard is asked.
+    val folder = parquet()
+    val path = folder.copy(name = s"parquet.`${folder.folder}`")
+    sql(refusedToConvert(path, folder, sessionDefault))
+    val copy = folder.folder.resolveSibling(s"${folder.folder.getFileName}_iceberg")
+    assertCompliant(TestTable(s"delta.`$copy`", copy))
+    assert(spark.read.parquet(folder.folder.toString).count() == 2)
+    withConf(sessionDefault -> "false")(sql(s"CONVERT TO DELTA ${path.name}"))
+    assert(count(folder) == 2)
+    // It is a Delta table now, which the statement leaves alone.
+    byDefault(sql(s"CONVERT TO DELTA ${path.name}"))
+    assert(folder.log.version == 0)
+  }
+
+  test("CONVERT TO DELTA of a partitioned folder is refused with a copy of its partitions") {
+    val folder = byPath()
+    spark
+      .range(4)
+      .selectExpr("id", "id % 2 AS `p q`")
+      .write
+      .partitionBy("p q")
+      .parquet(
+        folder.folder.toString
+      )
+    val path = folder.copy(name = s"parquet.`${folder.folder}` PARTITIONED BY (`p q` BIGINT)")
+    sql(refusedToConvert(path, folder, sessionDefault))
+    val copy = folder.folder.resolveSibling(s"${folder.folder.getFileName}_iceberg")
+    assertCompliant(TestTable(s"delta.`$copy`", copy))
+    assert(rows(s"SELECT `p q`, count(*) FROM delta.`$copy` GROUP BY 1") == Set("[0,2]", "[1,2]"))
+  }
+
+  test("CONVERT TO DELTA of a table of the catalog is refused") {
+    val table = managed()
+    frame.write.format("parquet").saveAsTable(table.name)
+    sql(refusedToConvert(table, table, sessionDefault))
+    val copy = table.folder.resolveSibling(s"${table.name}_iceberg")
+    assertCompliant(TestTable(s"${table.name}_iceberg", copy))
+    sql(s"CONVERT TO DELTA ${table.name}")
+    assert(table.log.properties == Map.empty)
+    assert(count(table) == 2)
+    byDefault(sql(s"CONVERT TO DELTA ${table.name}"))
+    assert(table.log.version == 0)
+  }
+
+  test("CONVERT TO DELTA of a table with the property is refused; the table's own word counts") {
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} USING parquet TBLPROPERTIES ($on) AS $someRows")
+    refusedToConvert(table, table, "delta.enableIcebergWriterCompatV1")
+    sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES (${on.replace("true", "false")})")
+    byDefault(sql(s"CONVERT TO DELTA ${table.name}"))
+    assert(count(table) == 2)
+    assert(table.log.properties.get("delta.enableIcebergWriterCompatV1").contains("false"))
+  }
+
+  // A program's call is no statement: Delta refuses the mapping mode, and commits nothing.
+  test("convertToDelta under a session default is refused by Delta") {
+    val folder = parquet()
+    val before = FolderListing.of(folder.folder)
     val error = intercept[DeltaColumnMappingUnsupportedException] {
-      byDefault(sql(s"CONVERT TO DELTA parquet.`${table.folder}`"))
+      byDefault(DeltaTable.convertToDelta(spark, s"parquet.`${folder.folder}`"))
     }
     assert(error.getCondition == "DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING")
-    assert(FolderListing.of(table.folder) == before)
-    assert(spark.read.parquet(table.folder.toString).count() == 2)
+    assert(FolderListing.of(folder.folder) == before)
+    assert(spark.read.parquet(folder.folder.toString).count() == 2)
   }
 
   test("CONVERT TO DELTA without the session default is Delta's business") {

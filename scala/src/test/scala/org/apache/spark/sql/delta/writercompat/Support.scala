@@ -3,17 +3,23 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
-import java.util.concurrent.{Executors, TimeUnit}
+import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import scala.collection.mutable
 import scala.util.Using
 
 /** Runs code on a thread that nobody has used before. */
 object OnThread {
 
-  def apply[T](body: => T): T = {
+  def apply[T](body: => T): T = meanwhile(body)(())
+
+  /** Runs `body` there while `here` runs here, and waits for it. */
+  def meanwhile[T](body: => T)(here: => Unit): T = {
     val threads = Executors.newSingleThreadExecutor()
-    try threads.submit(() => body).get(2, TimeUnit.MINUTES)
-    finally threads.shutdown()
+    try {
+      val running = threads.submit(() => body)
+      here
+      running.get(2, TimeUnit.MINUTES)
+    } finally threads.shutdown()
   }
 }
 
@@ -54,4 +60,22 @@ class RecordingObserver extends TransactionExecutionObserver {
   override def transactionCommitted(): Unit = see("committed")
 
   override def transactionAborted(): Unit = see("aborted")
+}
+
+/** Holds commits back until they may go on: all has been read and written by then. */
+final class PausingObserver extends RecordingObserver {
+
+  private val (reached, released) = (new CountDownLatch(1), new CountDownLatch(1))
+
+  override def preparingCommit[T](f: => T): T = {
+    reached.countDown()
+    require(released.await(2, TimeUnit.MINUTES), "nobody let the commit go on")
+    super.preparingCommit(f)
+  }
+
+  /** Waits for the first commit; false if there is none. */
+  def awaitCommit(): Boolean = reached.await(1, TimeUnit.MINUTES)
+
+  /** Lets all commits go on. */
+  def release(): Unit = released.countDown()
 }
