@@ -48,6 +48,15 @@ object IcebergWriterCompat {
   def check(spark: SparkSession, table: String, version: java.lang.Long): String =
     ReportJson.of(Reports.check(spark, table, optional(version)))
 
+  /** The report of `Reports.verify` as JSON; the newest version and all files for null. */
+  def verify(
+      spark: SparkSession,
+      table: String,
+      version: java.lang.Long,
+      files: java.lang.Long
+  ): String =
+    ReportJson.of(Reports.verify(spark, table, optional(version), optional(files)))
+
   /** The report of `Reports.history` as JSON. */
   def history(spark: SparkSession, table: String): String =
     ReportJson.of(Reports.history(spark, table))

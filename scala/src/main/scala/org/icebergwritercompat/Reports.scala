@@ -16,6 +16,15 @@ object Reports {
   def check(spark: SparkSession, table: String, version: Option[Long]): TableReport =
     answer(table)(new TableInspector(spark).check(table, version))
 
+  /** The same, and what its data files break; at most `files` of them are opened. */
+  def verify(
+      spark: SparkSession,
+      table: String,
+      version: Option[Long],
+      files: Option[Long]
+  ): TableReport =
+    answer(table)(new TableInspector(spark).verify(table, version, files))
+
   /** Which version of a table broke which rule first. */
   def history(spark: SparkSession, table: String): TableReport =
     answer(table)(new TableHistory(spark).of(table))

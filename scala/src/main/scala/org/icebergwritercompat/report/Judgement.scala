@@ -23,6 +23,10 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
       Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
   }
 
+  /** How much it weighs that a data file is not as it should be. */
+  def severityOfFile(rule: Rule): Severity =
+    if (enabled || rule == FooterRules.FootersAreReadable) Severity.Error else Severity.Warning
+
   private def severity(violation: Violation): Severity =
     if (enabled) Severity.Error
     else if (Judgement.derived(violation.rule)) Severity.Info

@@ -40,6 +40,7 @@ object ReportJson {
           case _: TableRule  => "table"
           case _: ChangeRule => "change"
           case _: ActionRule => "action"
+          case _: FooterRule => "data file"
         }
       )
   }

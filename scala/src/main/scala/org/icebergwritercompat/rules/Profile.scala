@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 /** Which text of the RFC is followed. */
-sealed abstract class Profile(val name: String, val statement: String) {
+sealed abstract class Profile(val name: String, val statement: String) extends Serializable {
 
   /** Features this profile accepts beyond those of the default, and why the default does not. */
   def alsoAllowed: Set[String]

@@ -10,6 +10,7 @@ object Source {
   case object IcebergSpec extends Source("format/spec.md")
   case object IcebergCode extends Source("the Iceberg library")
   case object DeltaSpark extends Source("Delta Spark 4.4.0")
+  case object ParquetFormat extends Source("Parquet LogicalTypes.md")
 }
 
 /** The place a requirement is taken from. */
@@ -28,7 +29,7 @@ sealed trait Rule extends Serializable {
 
   /**
    * The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the
-   * version before.
+   * version before, an `f` the part that is read in the footers of data files.
    */
   def id: String
 
@@ -69,4 +70,19 @@ abstract class ActionRule(val id: String, val statement: String, val clauses: Cl
 
   /** The violations of this rule in `action`, which is to be committed to `table`. */
   def check(table: TableState, action: DataAction): Seq[Violation]
+}
+
+/** A requirement on each live data file, which only its footer tells of. */
+abstract class FooterRule(val id: String, val statement: String, val clauses: Clause*)
+    extends Rule {
+
+  /** The violations of this rule in a file, whose columns have been found. */
+  def check(columns: FileColumns): Seq[Violation]
+
+  /** The violations of this rule in `file`, which belongs to `table`. */
+  final def check(table: TableState, file: DataFile): Seq[Violation] =
+    check(FileColumns.of(table, file))
+
+  /** The statement that mends all violations of this rule in the files of `table`. */
+  def fix(table: TableState): String = Fix.copyInto(table)
 }

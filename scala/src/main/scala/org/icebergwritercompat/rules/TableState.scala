@@ -93,6 +93,20 @@ final case class TableState(
   lazy val nodesByPath: Map[Vector[String], SchemaNode] =
     nodes.iterator.map(node => node.path -> node).toMap
 
+  private lazy val nodesByParent: Map[Vector[String], Vector[SchemaNode]] =
+    nodes.groupBy(_.path.init)
+
+  /** The fields, or the element, key and value, that hang directly below the node at `path`. */
+  def nodesBelow(path: Vector[String]): Vector[SchemaNode] =
+    nodesByParent.getOrElse(path, Vector.empty)
+
+  /** The columns. */
+  def columns: Vector[SchemaNode] = nodesBelow(Vector.empty)
+
+  /** The fields by physical name; of those that share one, the last. */
+  lazy val fieldsByPhysicalName: Map[String, SchemaNode] =
+    nodes.iterator.flatMap(node => node.physicalName.map(_ -> node)).toMap
+
   // Thousands of violations may have the same statement to mend them.
   private[rules] lazy val copyStatement: String = Fix.copy(this)
 

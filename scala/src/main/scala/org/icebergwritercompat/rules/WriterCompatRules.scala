@@ -88,8 +88,23 @@ object WriterCompatRules {
     ActionRules.ClusteredOrPartitioned
   )
 
+  /** What each live data file must meet; all of these need its footer. */
+  val footerRules: Seq[FooterRule] = Seq(
+    FooterRules.FootersAreReadable,
+    FooterRules.SizesAreThoseOfTheLog,
+    FooterRules.FieldsHaveTheirIds,
+    FooterRules.PartsHaveTheirIds,
+    FooterRules.TimestampsAreMicroseconds,
+    FooterRules.PartitionColumnsAreStored,
+    FooterRules.CollectionsHaveThreeLevels,
+    FooterRules.DecimalsFitTheirPrecision,
+    FooterRules.ValuesHaveTheirForm,
+    FooterRules.NoOtherColumns,
+    FooterRules.RequiredColumnsHaveNoNulls
+  )
+
   /** Every rule there is. */
-  val all: Seq[Rule] = tableRules ++ changeRules ++ actionRules
+  val all: Seq[Rule] = tableRules ++ changeRules ++ actionRules ++ footerRules
 
   /** All violations of `table`, in rule order; lazily, so that a caller may stop at the first. */
   def check(table: TableState): Iterator[Violation] = tableRules.iterator.flatMap(_.check(table))
@@ -101,4 +116,10 @@ object WriterCompatRules {
   /** All violations of an action on `table`, likewise. */
   def check(table: TableState, action: DataAction): Iterator[Violation] =
     actionRules.iterator.flatMap(_.check(table, action))
+
+  /** All violations of a live data file of `table`, likewise. */
+  def check(table: TableState, file: DataFile): Iterator[Violation] = {
+    val columns = FileColumns.of(table, file)
+    footerRules.iterator.flatMap(_.check(columns))
+  }
 }

@@ -57,6 +57,9 @@ object ReportFunctions {
     function("check", "table [, version]", "what its log breaks", findingColumns) {
       (spark, table, version) => Reports.check(spark, table, version)
     },
+    function("verify", "table [, files]", "what its log and data files break", findingColumns) {
+      (spark, table, files) => Reports.verify(spark, table, None, files)
+    },
     function("history", "table", "which version broke which rule first", historyColumns) {
       (spark, table, _) => Reports.history(spark, table)
     }

@@ -1,10 +1,12 @@
 package org.icebergwritercompat.docs
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.parquet.schema.MessageTypeParser
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
 import org.icebergwritercompat.rules.DataAction._
+import org.icebergwritercompat.rules.DataFiles.Changed
 
 import scala.jdk.CollectionConverters._
 
@@ -17,6 +19,9 @@ sealed trait RuleExample {
 
   /** What there is before, for both. */
   def setUp: Seq[String]
+
+  /** The language of that. */
+  def setUpLanguage: String = language
 
   /** What the rule accepts. */
   def passes: Seq[String]
@@ -83,6 +88,64 @@ final case class LogExample(rule: Rule, setUp: Seq[String], passes: Seq[String],
     val isChange = rule.isInstanceOf[ChangeRule]
     (after, if (isChange) found else found.filterNot(_.rule.isInstanceOf[ChangeRule]))
   }
+}
+
+/**
+ * A data file: the line of the log that adds it, and its footer, with the schema as Parquet's own
+ * tools write it. Without a line it is as the log says; without a footer it is not there.
+ *
+ * @param setUp
+ *   lines of the log
+ */
+final case class FooterExample(
+    rule: FooterRule,
+    setUp: Seq[String],
+    passes: Seq[String],
+    fails: Seq[String]
+) extends RuleExample {
+
+  override val language = "text"
+
+  override val setUpLanguage = "json"
+
+  private val table = LogLines.table(LogLines.compliant, setUp)
+
+  /** What the rules find in the file that passes. */
+  def foundInPassing: Seq[Violation] = judged(passes)
+
+  /** What they find in the one that fails. */
+  def foundInFailing: Seq[Violation] = judged(fails)
+
+  override def condition: String = foundInFailing.head.condition.name
+
+  override def says: String =
+    RuleExample.particulars(
+      IcebergWriterCompatException.of(table, foundInFailing.head).getMessage
+    )
+
+  private def judged(lines: Seq[String]): Seq[Violation] = {
+    val (logged, footer) = lines.partition(_.startsWith("{"))
+    val file = LogLines.actions(table, logged).collectFirst { case added: Added =>
+      DataFiles
+        .unreadable("it is not there", s"no file ${added.path}")
+        .copy(
+          path = added.path,
+          partitionValues = added.partitionValues,
+          rowCount = added.statistics.flatMap(_.rowCount)
+        )
+    }
+    val read = Option.when(footer.nonEmpty) {
+      val (counts, schema) = footer.partition(_.startsWith(rowCount))
+      val found = DataFiles.of(MessageTypeParser.parseMessageType(schema.mkString("\n")))
+      counts.foldLeft(found) { (file, count) =>
+        file.withFooter(_.copy(rowCount = count.stripPrefix(rowCount).toLong))
+      }
+    }
+    val whole = read.fold(file)(r => file.map(_.copy(footer = r.footer)).orElse(read))
+    WriterCompatRules.check(table, whole.get).toSeq
+  }
+
+  private def rowCount: String = "row count: "
 }
 
 object RuleExample {

@@ -23,6 +23,15 @@ object RuleExamples {
   private def log(rule: Rule, setUp: String*)(passes: String*)(fails: String*): LogExample =
     LogExample(rule, setUp, passes, fails)
 
+  private def footer(rule: FooterRule, setUp: String*)(passes: String*)(
+      fails: String*
+  ): FooterExample =
+    FooterExample(rule, setUp, passes, fails)
+
+  /** The footer of a file with these fields, as Parquet's own tools write it. */
+  private def message(fields: String*): String =
+    s"message file {\n${fields.map("  " + _.replace("\n", "\n  ")).mkString("\n")}\n}"
+
   private def metaData(parts: String*): String = s"""{"metaData": {${parts.mkString(",\n  ")}}}"""
 
   private def schema(fields: String*): String =
@@ -542,8 +551,66 @@ object RuleExamples {
     )
   )
 
+  private val idOfFile = "optional int32 col-1 = 1;"
+  private val idColumn = metaData(schema(field("id", int, 1)))
+  private def oneColumn(dataType: String) = metaData(schema(field("amount", s"\"$dataType\"", 1)))
+  private val tags =
+    metaData(schema(field("tags", list, 1, nestedId("col-1.element", 2))))
+
+  private def listOf(element: String) =
+    s"optional group col-1 (LIST) = 1 {\n  repeated group list {\n    $element\n  }\n}"
+
+  private val footers: Seq[RuleExample] = Seq(
+    footer(FooterRules.FootersAreReadable, idColumn)(
+      add("part-0.parquet", "", rows),
+      message(idOfFile)
+    )(add("part-0.parquet", "", rows)),
+    footer(FooterRules.SizesAreThoseOfTheLog, idColumn)(
+      add("part-0.parquet", "", rows),
+      message(idOfFile),
+      "row count: 3"
+    )(add("part-0.parquet", "", rows), message(idOfFile), "row count: 4"),
+    footer(
+      FooterRules.FieldsHaveTheirIds,
+      metaData(schema(field("id", int, 1), field("amount", int, 2)))
+    )(message(idOfFile, "optional int32 col-2 = 2;"))(message(idOfFile, "optional int32 col-2;")),
+    footer(FooterRules.PartsHaveTheirIds, tags)(
+      message(listOf("optional binary element (STRING) = 2;"))
+    )(message(listOf("optional binary element (STRING);"))),
+    footer(FooterRules.TimestampsAreMicroseconds, oneColumn("timestamp"))(
+      message("optional int64 col-1 (TIMESTAMP(MICROS,true)) = 1;")
+    )(message("optional int96 col-1 = 1;")),
+    footer(
+      FooterRules.PartitionColumnsAreStored,
+      metaData(
+        schema(field("id", int, 1), field("city", "\"string\"", 2)),
+        "\"partitionColumns\": [\"city\"]"
+      )
+    )(
+      add("col-2=Bern/part-0.parquet", "\"col-2\": \"Bern\"", rows),
+      message(idOfFile, "optional binary col-2 (STRING) = 2;")
+    )(add("col-2=Bern/part-0.parquet", "\"col-2\": \"Bern\"", rows), message(idOfFile)),
+    footer(FooterRules.CollectionsHaveThreeLevels, tags)(
+      message(listOf("optional binary element (STRING) = 2;"))
+    )(message("optional group col-1 (LIST) = 1 {\n  repeated binary array (STRING) = 2;\n}")),
+    footer(FooterRules.DecimalsFitTheirPrecision, oneColumn("decimal(9,2)"))(
+      message("optional int32 col-1 (DECIMAL(9,2)) = 1;")
+    )(message("optional fixed_len_byte_array(4) col-1 (DECIMAL(9,2)) = 1;")),
+    footer(FooterRules.ValuesHaveTheirForm, oneColumn("date"))(
+      message("optional int32 col-1 (DATE) = 1;")
+    )(message("optional int32 col-1 = 1;")),
+    footer(FooterRules.NoOtherColumns, idColumn)(message(idOfFile))(
+      message(idOfFile, "optional binary _change_type (STRING);")
+    ),
+    footer(
+      FooterRules.RequiredColumnsHaveNoNulls,
+      metaData(schema(field("id", int, 1), field("amount", int, 2, nullable = false)))
+    )(message(idOfFile, "required int32 col-2 = 2;"))(message(idOfFile))
+  )
+
   /** All of them. */
-  val all: Seq[RuleExample] = properties ++ columns ++ protocols ++ changes ++ actions
+  val all: Seq[RuleExample] =
+    properties ++ columns ++ protocols ++ changes ++ actions ++ footers
 
   /** The example for a rule. */
   def of(rule: Rule): RuleExample =

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.docs
 
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Rule, Statements, WriterCompatRules}
+import org.icebergwritercompat.rules.{Rule, Statements, Violation, WriterCompatRules}
 import org.icebergwritercompat.testing.{Compliance, FolderListing, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -16,17 +16,25 @@ class RuleExamplesSuite extends AnyFunSuite with SharedSpark {
   }
 
   for (rule <- WriterCompatRules.all) RuleExamples.of(rule) match {
-    case example: LogExample => logTests(rule, example)
+    case example: LogExample =>
+      ruleTests(rule, "lines", example.foundInPassing, example.foundInFailing)
+    case example: FooterExample =>
+      ruleTests(rule, "file", example.foundInPassing, example.foundInFailing)
     case example: SqlExample => sqlTests(rule, example)
   }
 
-  private def logTests(rule: Rule, example: LogExample): Unit = {
-    test(s"${rule.id} accepts the lines that pass") {
-      assert(example.foundInPassing.map(_.summary) == Nil)
+  private def ruleTests(
+      rule: Rule,
+      what: String,
+      foundInPassing: => Seq[Violation],
+      foundInFailing: => Seq[Violation]
+  ): Unit = {
+    test(s"${rule.id} accepts the $what of the example that passes") {
+      assert(foundInPassing.map(_.summary) == Nil)
     }
-    test(s"${rule.id} alone refuses the lines that fail") {
-      assert(example.foundInFailing.map(_.rule.id).distinct == Seq(rule.id))
-      Statements.assertParsed(example.foundInFailing.head.fix)
+    test(s"${rule.id} alone refuses the $what of the one that fails") {
+      assert(foundInFailing.map(_.rule.id).distinct == Seq(rule.id))
+      Statements.assertParsed(foundInFailing.head.fix)
     }
   }
 

@@ -19,17 +19,18 @@ object RulesPage {
   private def header: String =
     s"""# The rules
        |
-       |A Delta table with `${WriterCompat.Enabled}` keeps these ${WriterCompatRules.all.size} rules,
-       |or the commit that would break one is refused. Each refusal names the rule by its id, and ends
-       |with a statement that does what was wanted, as far as the rules allow it.
+       |A Delta table with `${WriterCompat.Enabled}` keeps these ${WriterCompatRules.all.size} rules.
+       |A commit that would break one is refused, as far as the log tells; what only the footers of data
+       |files tell is verified when asked for. Each refusal and finding names the rule by its id, and has
+       |a statement that does what was wanted, as far as the rules allow it.
        |
-       |A rule is about a version of the table, about the change from one version to the next, or about
-       |an action of a commit. The letter of its id tells the subject, and a `+` marks the part of a rule
-       |that is about a change or an action.
+       |A rule is about a version of the table, about the change from one version to the next, about an
+       |action of a commit, or about a data file. The letter of its id tells the subject, a `+` marks the
+       |part of a rule that is about a change or an action, and an `f` the part that is about the footer.
        |
        |Every example here is executed by `RuleExamplesSuite`: statements in a guarded session, lines of
-       |the log on the rules alone. What a line of the log leaves out is as in a table that keeps all
-       |rules, and JSON that the log holds as text is shown as the JSON it is.
+       |the log and footers on the rules alone. What a line of the log leaves out is as in a table that
+       |keeps all rules, and JSON that the log holds as text is shown as the JSON it is.
        |
        |This page is generated from the rules and their examples; run `$command` after a change to them.
        |A test fails while the page is stale.""".stripMargin
@@ -44,6 +45,7 @@ object RulesPage {
     case _: TableRule  => "version"
     case _: ChangeRule => "change"
     case _: ActionRule => "action"
+    case _: FooterRule => "data file"
   }
 
   private def sections: Seq[String] = subjects.flatMap { case (letter, title) =>
@@ -70,17 +72,23 @@ object RulesPage {
   private def section(rule: Rule): String = {
     val example = RuleExamples.of(rule)
     val lines = example.says.split('\n')
-    val what = if (example.language == "sql") "statement" else "commit"
+    val what = example match {
+      case _: SqlExample    => "What the refusal of the statement says:"
+      case _: LogExample    => "What the refusal of the commit says:"
+      case _: FooterExample => "What is found in the file:"
+    }
     Seq(
       s"""### <a id="${anchor(rule)}"></a>${rule.id}""",
       rule.statement,
+      Reasons.of(rule).getOrElse(throw new NoSuchElementException(s"${rule.id} has no reason")),
       s"- Source: ${rule.clauses.map(c => s"${c.source.title}, ${c.section}").mkString("; ")}\n" +
         s"- Checked: ${moment(rule)}\n" +
         s"- Code: ${source(rule)}, tests: ${suite(rule)}",
-      if (example.setUp.isEmpty) "" else "Before both:\n\n" + block(example, example.setUp),
-      "Passes:\n\n" + block(example, example.passes),
-      s"Fails, with `${example.condition}`:\n\n" + block(example, example.fails),
-      s"What the refusal of the $what says:\n\n" +
+      if (example.setUp.isEmpty) ""
+      else "Before both:\n\n" + block(example.setUpLanguage, example.setUp),
+      "Passes:\n\n" + block(example.language, example.passes),
+      s"Fails, with `${example.condition}`:\n\n" + block(example.language, example.fails),
+      s"$what\n\n" +
         lines.init.map(line => s"> $line").mkString("\n>\n") + "\n\n" +
         fixed(lines.last)
     )
@@ -94,9 +102,9 @@ object RulesPage {
     s"Mended by:\n\n```$language\n$fix\n```"
   }
 
-  private def block(example: RuleExample, lines: Seq[String]): String = {
-    val end = if (example.language == "sql") ";" else ""
-    lines.map(_ + end).mkString(s"```${example.language}\n", "\n", "\n```")
+  private def block(language: String, lines: Seq[String]): String = {
+    val end = if (language == "sql") ";" else ""
+    lines.map(_ + end).mkString(s"```$language\n", "\n", "\n```")
   }
 
   private def moment(rule: Rule): String = rule match {
@@ -109,6 +117,7 @@ object RulesPage {
       "on every commit to a table that has the feature, against the version that the commit follows."
     case _: ActionRule =>
       "on every such action of a commit, and on each live file when the feature is switched on."
+    case _: FooterRule => "when the data files are verified."
   }
 
   private def source(rule: Rule): String = {

@@ -185,7 +185,9 @@ class ConditionsSuite extends AnyFunSuite {
         table,
         DataAction.Added("a.parquet", Map.empty, None, hasDeletionVector = true, repeated = true)
       ) ++
-      FileRules.LiveFilesWereWrittenById.check(table, FileRules.Provenance(1, Some("a.parquet")))
+      FileRules.LiveFilesWereWrittenById.check(table, FileRules.Provenance(1, Some("a.parquet"))) ++
+      WriterCompatRules.check(table, DataFiles.file("optional int32 a;")) ++
+      WriterCompatRules.check(table, DataFiles.unreadable("it is not there", "no such file"))
 
   test("the rules meet every condition object") {
     assert(found.map(_.condition).toSet == conditionObjects.toSet)

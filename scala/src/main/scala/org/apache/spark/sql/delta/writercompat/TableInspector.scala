@@ -48,15 +48,38 @@ final class TableInspector(spark: SparkSession) {
   /** Everything that the rules find on a version of a table, by default the newest. */
   def check(name: String, version: Option[Long]): TableReport = {
     val table = DeltaTables.find(spark, name)
+    checked(ReportKind.Check, table, snapshotOf(table, version), _ => Nil)
+  }
+
+  /** The same, and what the footers of the data files tell; at most `most` of them are opened. */
+  def verify(name: String, version: Option[Long], most: Option[Long]): TableReport = {
+    val table = DeltaTables.find(spark, name)
     val snapshot = snapshotOf(table, version)
+    val audit = DataFileAudit.run(spark, snapshot, stateOf(table, snapshot), most)
+    val sampled = audit.filesRead < audit.filesLive
+    val report =
+      checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
+    report.copy(
+      audit = Some(AuditFact(audit.filesLive, audit.filesRead, audit.bytesRead, sampled)),
+      facts = report.facts.copy(enabling = report.facts.enabling.copy(exact = !sampled))
+    )
+  }
+
+  private def checked(
+      kind: ReportKind,
+      table: DeltaTableV2,
+      snapshot: Snapshot,
+      audited: Judgement => Seq[Finding]
+  ): TableReport = {
     val state = stateOf(table, snapshot)
     val files = LiveFiles.of(snapshot, state)
+    val unproven = provenance(table, snapshot, state, files.files)
     report(
-      ReportKind.Check,
+      kind,
       state,
       SeenVersion.of(table, snapshot),
       files,
-      findings(state, files, provenance(table, snapshot, state, files.files))
+      findings(state, files, unproven) ++ audited(judgement(state, files))
     )
   }
 

@@ -31,10 +31,12 @@ class ReportSuite extends TableSuite {
     if (!Files.exists(folder)) Map.empty
     else
       Using.resource(Files.walk(folder)) {
-        _.iterator.asScala.map { path =>
-          folder.relativize(path).toString ->
-            (Files.size(path), Files.getLastModifiedTime(path).toMillis)
-        }.toMap
+        _.iterator.asScala
+          .map { path =>
+            folder.relativize(path).toString ->
+              (Files.size(path), Files.getLastModifiedTime(path).toMillis)
+          }
+          .toMap
       }
 
   private def unchanged[A](tables: TestTable*)(body: => A): A = {
@@ -179,7 +181,10 @@ class ReportSuite extends TableSuite {
     expected.foreach { case (statement, rules) =>
       val report = unchanged(table)(Reports.wouldBreak(spark, statement))
       val errors = report.findings.filter(_.severity == Severity.Error).map(_.rule).toSet
-      assert(rules.subsetOf(errors) && errors.isEmpty == rules.isEmpty, (statement, report.findings))
+      assert(
+        rules.subsetOf(errors) && errors.isEmpty == rules.isEmpty,
+        (statement, report.findings)
+      )
     }
     insert(table)
     assertCompliant(table)
@@ -231,7 +236,10 @@ class ReportSuite extends TableSuite {
   test("a statement that Delta itself refuses, or of another kind, is answered clearly") {
     val table = compliant()
     val refused = unchanged(table) {
-      Reports.wouldBreak(spark, s"ALTER TABLE ${table.name} DROP COLUMN id, name, s, tags, attrs, deep, day")
+      Reports.wouldBreak(
+        spark,
+        s"ALTER TABLE ${table.name} DROP COLUMN id, name, s, tags, attrs, deep, day"
+      )
     }
     assert(only(refused, "Delta").found.nonEmpty)
     val error = intercept[IcebergWriterCompatException] {
@@ -277,7 +285,50 @@ class ReportSuite extends TableSuite {
     }
     DeltaLogs.forgetAll()
     val report = Reports.history(spark, table.name)
-    assert(report.findings.isEmpty && report.history.map(_.fromVersion).contains(1L), report.history)
+    assert(
+      report.findings.isEmpty && report.history.map(_.fromVersion).contains(1L),
+      report.history
+    )
+  }
+
+  private def verify(table: TestTable, files: Option[Long] = None): TableReport =
+    Reports.verify(spark, table.name, None, files)
+
+  test("verify opens all data files, and finds nothing in those of a compliant table") {
+    val table = compliant()
+    insert(table)
+    val report = unchanged(table)(verify(table))
+    assert(report.compliant && report.findings.isEmpty)
+    val live = table.log.liveFiles.size
+    assert(report.audit.exists(a => a.filesRead == live && a.filesLive == live && !a.sampled))
+    assert(report.facts.enabling.exact)
+  }
+
+  test("verify opens as many data files as it is told to") {
+    val table = compliant()
+    (1 to 4).foreach(_ => insert(table))
+    val audit = verify(table, Some(2)).audit
+    assert(audit.exists(a => a.filesRead == 2 && a.filesLive > 2 && a.sampled))
+  }
+
+  test("verify counts the files without ids, with examples that are there") {
+    val table = plain()
+    insert(table)
+    val report = unchanged(table)(verify(table))
+    val live = table.log.liveFiles.keySet.map(_.getFileName.toString)
+    val finding = only(report, "E1f")
+    assert(finding.found == "None of its columns has a field id")
+    assert(finding.files.contains(live.size.toLong) && finding.severity == Severity.Warning)
+    assert(finding.examples.forall(example => live(example.takeWhile(_ != ':'))))
+  }
+
+  test("verify names a data file that is gone") {
+    val table = compliant()
+    val file = table.log.liveFiles.keys.head
+    Files.delete(file)
+    val finding = only(unchanged(table)(verify(table)), "E0")
+    assert(finding.severity == Severity.Error && finding.files.contains(1L))
+    assert(finding.examples.exists(_.contains(file.getFileName.toString)))
   }
 
   test("table functions answer in SQL, with conditions and joins") {
@@ -291,8 +342,15 @@ class ReportSuite extends TableSuite {
         s"JOIN iceberg_writer_compat_history('${table.name}') h ON c.rule = h.rule"
     )
     assert(joined.collect().nonEmpty)
+    val ids = spark.sql(
+      s"SELECT files FROM iceberg_writer_compat_verify('${table.name}', 1) WHERE rule = 'E1f'"
+    )
+    assert(ids.collect().map(_.getLong(0)) === Array(1L))
     val columns = spark.sql(s"SELECT * FROM iceberg_writer_compat_history('${table.name}')").columns
-    assert(columns.takeRight(4) === Array("first_version", "first_timestamp", "operation", "mended_version"))
+    assert(
+      columns
+        .takeRight(4) === Array("first_version", "first_timestamp", "operation", "mended_version")
+    )
     Seq("", "1", "'a', 'b'", "'a', 1, 2", "rand()").foreach { arguments =>
       val error = intercept[IcebergWriterCompatException] {
         spark.sql(s"SELECT * FROM iceberg_writer_compat_check($arguments)").collect()
@@ -319,7 +377,10 @@ class ReportSuite extends TableSuite {
     val future = compliant()
     edit(future, 0)(
       _.replace("\"minReaderVersion\":2", "\"minReaderVersion\":3")
-        .replace("\"writerFeatures\":[", "\"readerFeatures\":[\"later\"],\"writerFeatures\":[\"later\",")
+        .replace(
+          "\"writerFeatures\":[",
+          "\"readerFeatures\":[\"later\"],\"writerFeatures\":[\"later\","
+        )
     )
     assert(condition(future.name) == "DELTA_UNSUPPORTED_FEATURES_FOR_READ")
   }

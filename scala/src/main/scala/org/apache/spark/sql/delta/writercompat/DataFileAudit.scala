@@ -1,0 +1,269 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.functions.{col, xxhash64}
+import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
+import org.apache.spark.util.SerializableConfiguration
+import org.icebergwritercompat.report.{Finding, Judgement, Place}
+import org.icebergwritercompat.rules._
+
+import scala.collection.mutable
+
+/**
+ * What the footers of a table's live data files tell.
+ *
+ * @param findings
+ *   in the order of the rules, those about most files first
+ * @param filesLive
+ *   how many files the table has
+ * @param filesRead
+ *   how many of them were opened, or could not be
+ * @param bytesRead
+ *   how many bytes those have, by the log
+ */
+final case class DataFileAudit(
+    findings: Seq[FileFinding],
+    filesLive: Long,
+    filesRead: Long,
+    bytesRead: Long
+)
+
+/**
+ * A violation that data files have in common.
+ *
+ * @param rule
+ *   the id of the rule
+ * @param column
+ *   what it is about; `None` for the files as a whole
+ * @param files
+ *   how many files have it, of `bytes` in total by the log
+ * @param examples
+ *   a few of these files, each with what is to say of it alone
+ */
+final case class FileFinding(
+    rule: String,
+    column: Option[FoundColumn],
+    found: String,
+    fix: String,
+    files: Long,
+    bytes: Long,
+    examples: Seq[String]
+) {
+
+  /** The same as a report shows it. */
+  def finding(judgement: Judgement): Finding = {
+    val broken = WriterCompatRules.footerRules.find(_.id == rule).get
+    Finding(
+      rule,
+      broken.clauses.map(_.toString),
+      judgement.severityOfFile(broken),
+      column.fold(Place.Files)(c => Place.of(Location.Column(c.path, c.id, c.physicalName))),
+      Some(files),
+      examples,
+      found.capitalize,
+      broken.statement,
+      Reasons.of(broken).getOrElse(""),
+      fix
+    )
+  }
+}
+
+/** A column, nested field, element, key or value, as [[Location.Column]] has it. */
+final case class FoundColumn(path: Seq[String], id: Option[Long], physicalName: Option[String])
+
+/**
+ * Reads the footers of a table's live data files as a Spark job, and writes nothing.
+ *
+ * The driver gets findings, each with a few examples; never the list of files.
+ */
+object DataFileAudit {
+
+  /** How many files are named for each finding. */
+  val ExamplesShown = 5
+
+  /**
+   * The findings, which are looked for when the dataset is.
+   *
+   * @param files
+   *   read only so many files, evenly spread and always the same
+   */
+  def dataset(
+      spark: SparkSession,
+      snapshot: Snapshot,
+      table: TableState,
+      files: Option[Long] = None
+  ): Dataset[FileFinding] = {
+    val fixes = fixesOf(table)
+    summaries(spark, snapshot, table, files)
+      .filter((summary: FileSummary) => summary.rule.nonEmpty)
+      .map((summary: FileSummary) => summary.finding(fixes))(Encoders.product[FileFinding])
+  }
+
+  /** The findings and what they were found in, in one job. */
+  def run(
+      spark: SparkSession,
+      snapshot: Snapshot,
+      table: TableState,
+      files: Option[Long] = None
+  ): DataFileAudit = {
+    val (findings, totals) = withDescription(spark, s"Reading the footers of ${table.name}") {
+      summaries(spark, snapshot, table, files).collect().toSeq.partition(_.rule.nonEmpty)
+    }
+    val fixes = fixesOf(table)
+    val order = WriterCompatRules.footerRules.map(_.id).zipWithIndex.toMap
+    DataFileAudit(
+      findings
+        .map(_.finding(fixes))
+        .sortBy(f => (order(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)),
+      snapshot.numOfFiles,
+      totals.map(_.files).sum,
+      totals.map(_.bytes).sum
+    )
+  }
+
+  // A task opens some dozens of files, so that many are at work and none works for long.
+  private val filesPerTask = 32
+  private val tasksPerCore = 16
+
+  private def summaries(
+      spark: SparkSession,
+      snapshot: Snapshot,
+      table: TableState,
+      files: Option[Long]
+  ): Dataset[FileSummary] = {
+    val live = snapshot.allFiles.select("path", "partitionValues", "size", "stats")
+    val chosen = files.fold(live) { count =>
+      val order = Seq(xxhash64(col("path")), col("path"))
+      live.orderBy(order: _*).limit(math.min(count, Int.MaxValue).toInt)
+    }
+    val count = files.foldLeft(snapshot.numOfFiles)(math.min)
+    val tasks = math.min(
+      count / filesPerTask + 1,
+      spark.sparkContext.defaultParallelism.toLong * tasksPerCore
+    )
+    val configuration = spark.sparkContext
+      .broadcast(new SerializableConfiguration(snapshot.deltaLog.newDeltaHadoopConf()))
+    // A copy, as the table may have put much aside that each task would get.
+    val reader = new FooterTask(
+      table.copy(previous = None),
+      snapshot.deltaLog.dataPath.toString,
+      configuration
+    )
+    chosen
+      .repartition(tasks.toInt)
+      .as[LiveFile](Encoders.product[LiveFile])
+      .mapPartitions(reader)(Encoders.product[FileSummary])
+      .groupByKey((summary: FileSummary) => summary.key)(
+        Encoders.tuple(Encoders.STRING, Encoders.STRING, Encoders.STRING)
+      )
+      .reduceGroups((a: FileSummary, b: FileSummary) => a.plus(b))
+      .map((group: ((String, String, String), FileSummary)) => group._2)(
+        Encoders.product[FileSummary]
+      )
+  }
+
+  private def fixesOf(table: TableState): Map[String, String] =
+    WriterCompatRules.footerRules.map(rule => rule.id -> rule.fix(table)).toMap
+
+  private def withDescription[T](spark: SparkSession, description: String)(body: => T): T = {
+    val key = "spark.job.description"
+    val context = spark.sparkContext
+    val before = context.getLocalProperty(key)
+    context.setLocalProperty(key, description)
+    try body
+    finally context.setLocalProperty(key, before)
+  }
+}
+
+/** What the log says of a live file. */
+private[writercompat] final case class LiveFile(
+    path: String,
+    partitionValues: Map[String, String],
+    size: Long,
+    stats: String
+)
+
+/** A violation in some of the files; one without a rule stands for all that were read. */
+private[writercompat] final case class FileSummary(
+    rule: String,
+    column: Option[FoundColumn],
+    found: String,
+    files: Long,
+    bytes: Long,
+    examples: Seq[String]
+) {
+
+  /** Equal for what is to be one finding. */
+  def key: (String, String, String) =
+    (rule, column.fold("")(c => SchemaNode.sqlPath(c.path)), found)
+
+  /** Both together; which examples stay does not depend on the order. */
+  def plus(other: FileSummary): FileSummary =
+    copy(
+      files = files + other.files,
+      bytes = bytes + other.bytes,
+      examples = (examples ++ other.examples).sorted.take(DataFileAudit.ExamplesShown)
+    )
+
+  def finding(fixes: Map[String, String]): FileFinding =
+    FileFinding(rule, column, found, fixes(rule), files, bytes, examples)
+}
+
+private[writercompat] object FileSummary {
+
+  /** The one that counts a file that was read. */
+  def total(file: LiveFile): FileSummary = FileSummary("", None, "", 1, file.size, Nil)
+
+  /** A violation in one file. */
+  def of(violation: Violation, file: LiveFile): FileSummary = {
+    val column = violation.location match {
+      case Location.Column(path, id, name) => Some(FoundColumn(path, id, name))
+      case _                               => None
+    }
+    FileSummary(
+      violation.rule.id,
+      column,
+      violation.parameters("found"),
+      1,
+      file.size,
+      Seq(s"${file.path}: ${violation.parameters("detail")}")
+    )
+  }
+}
+
+/** Reads the footers of some files on an executor, and sums up what the rules find in them. */
+private final class FooterTask(
+    table: TableState,
+    folder: String,
+    configuration: Broadcast[SerializableConfiguration]
+) extends (Iterator[LiveFile] => Iterator[FileSummary])
+    with Serializable {
+
+  override def apply(files: Iterator[LiveFile]): Iterator[FileSummary] = {
+    val summaries = mutable.LinkedHashMap.empty[(String, String, String), FileSummary]
+    val hadoop: Configuration = configuration.value.value
+    files.foreach { file =>
+      val found =
+        WriterCompatRules.check(table, dataFile(file, hadoop)).map(FileSummary.of(_, file))
+      (Iterator(FileSummary.total(file)) ++ found).toSeq.distinctBy(_.key).foreach { summary =>
+        summaries.updateWith(summary.key)(
+          _.fold(Option(summary))(known => Some(known.plus(summary)))
+        )
+      }
+    }
+    summaries.valuesIterator
+  }
+
+  private def dataFile(file: LiveFile, hadoop: Configuration): DataFile =
+    DataFile(
+      file.path,
+      file.partitionValues,
+      file.size,
+      Option(file.stats).flatMap(FileStatistics.parse(_, noNames)).flatMap(_.rowCount),
+      Footers.read(folder, file.path, hadoop)
+    )
+
+  private def noNames: PhysicalNameTree = PhysicalNameTree(Map.empty)
+}

@@ -1,0 +1,394 @@
+package org.icebergwritercompat.rules
+
+import org.apache.parquet.schema.Type.Repetition
+import org.apache.spark.sql.types._
+import org.icebergwritercompat.rules.Source._
+
+/** Requirements on data files that only their footers tell of. */
+object FooterRules {
+
+  private val v2 = Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
+  private val ids = Clause(IcebergSpec, "Column Projection")
+  private val types = Clause(IcebergSpec, "Parquet")
+
+  /**
+   * What is wrong with a file.
+   *
+   * @param node
+   *   the node of the schema it is about; `None` for the file as a whole
+   * @param found
+   *   what was found, in words that are the same for all files
+   * @param detail
+   *   what is to say of this file
+   */
+  private[rules] final case class Problem(node: Option[SchemaNode], found: String, detail: String)
+
+  private object Problem {
+    def at(column: StoredNode, found: String): Problem =
+      Problem(Some(column.node), found, column.description)
+
+    def at(field: UnknownField, node: Option[SchemaNode], found: String): Problem =
+      Problem(node, found, field.description)
+  }
+
+  /** A rule about the columns and rows of a file that has a footer. */
+  sealed abstract class ContentRule(id: String, statement: String, clauses: Clause*)
+      extends FooterRule(id, statement, clauses: _*) {
+
+    /** What is wrong with the file. */
+    private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem]
+
+    final override def check(columns: FileColumns): Seq[Violation] =
+      columns.file.footer.toSeq.flatMap(problems(columns, _)).map { problem =>
+        violation(
+          Condition.IncompatibleDataFile,
+          problem.node.fold[Location](Location.File(columns.file.path))(_.location),
+          fix(columns.table),
+          "file" -> columns.file.path,
+          "found" -> problem.found,
+          "detail" -> problem.detail,
+          "required" -> statement
+        )
+      }
+  }
+
+  object FootersAreReadable
+      extends FooterRule(
+        "E0",
+        "Every live data file is there, and has a Parquet footer that is not encrypted.",
+        Clause(DeltaProtocol, "Data Files"),
+        types
+      ) {
+
+    override def check(columns: FileColumns): Seq[Violation] =
+      columns.file.footer.left.toSeq.map { unreadable =>
+        violation(
+          Condition.UnreadableDataFile,
+          Location.File(columns.file.path),
+          fix(columns.table),
+          "file" -> columns.file.path,
+          "found" -> unreadable.reason,
+          "detail" -> unreadable.detail,
+          "required" -> statement
+        )
+      }
+
+    // The rows cannot be copied; who wrote the file, and to which version to go back, can be seen.
+    override def fix(table: TableState): String = s"DESCRIBE HISTORY ${table.name}"
+  }
+
+  object SizesAreThoseOfTheLog
+      extends ContentRule(
+        "D1f",
+        "A data file has as many rows and bytes as the log says.",
+        Clause(DeltaProtocol, "Add File and Remove File"),
+        v2
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] = {
+      val file = columns.file
+      val rows = file.rowCount.filter(_ != footer.rowCount).map { logged =>
+        Problem(
+          None,
+          "the log says another number of rows",
+          s"${footer.rowCount} rows, $logged in the log"
+        )
+      }
+      val bytes = Option.when(file.size != footer.size) {
+        Problem(
+          None,
+          "the log says another number of bytes",
+          s"${footer.size} bytes, ${file.size} in the log"
+        )
+      }
+      rows.toSeq ++ bytes
+    }
+  }
+
+  object FieldsHaveTheirIds
+      extends ContentRule(
+        "E1f",
+        "Every column and nested field in a data file has the field id that the schema gives it.",
+        Clause(DeltaProtocol, "Column Mapping"),
+        ids
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
+      if (footer.schema.getFieldCount > 0 && !columns.hasIds)
+        Seq(
+          Problem(
+            None,
+            "none of its columns has a field id",
+            s"${footer.schema.getFieldCount} columns"
+          )
+        )
+      else
+        columns.stored.filter(_.node.isField).flatMap(ofStored(columns.table, _)) ++
+          columns.unknown.flatMap(ofMisplaced(columns.table, _))
+
+    private def ofStored(table: TableState, column: StoredNode): Option[Problem] = {
+      val otherName = table.fieldsByPhysicalName.get(column.path.last).filter { other =>
+        (other ne column.node) && column.path.last != column.node.path.last
+      }
+      wrongId(column).orElse(otherName.map { other =>
+        Problem.at(
+          column,
+          s"its field id stands on what has the name of ${other.sqlPath}, ${column.path.last}"
+        )
+      })
+    }
+
+    private def ofMisplaced(table: TableState, field: UnknownField): Option[Problem] =
+      field.id.flatMap(table.nodesById.get).map { node =>
+        Problem.at(field, Some(node), "its field id stands on another field as well")
+      }
+  }
+
+  object PartsHaveTheirIds
+      extends ContentRule(
+        "E2",
+        "Every element, key and value in a data file has the field id that the schema gives it.",
+        v2,
+        ids
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
+      if (columns.hasIds) columns.stored.filterNot(_.node.isField).flatMap(wrongId)
+      else Nil
+  }
+
+  // What the schema says nothing of is for the rules on the schema.
+  private def wrongId(column: StoredNode): Option[Problem] =
+    column.node.id.filterNot(column.id.contains).map { id =>
+      val found =
+        column.id.fold("it has no field id")(other => s"it has the field id $other, not $id")
+      Problem.at(column, found)
+    }
+
+  /** A rule about how values are stored. */
+  sealed abstract class FormRule(id: String, statement: String, clauses: Clause*)
+      extends ContentRule(id, statement, clauses: _*) {
+
+    protected def isAbout(dataType: DataType): Boolean
+
+    final override private[rules] def problems(
+        columns: FileColumns,
+        footer: Footer
+    ): Seq[Problem] =
+      columns.stored.filter(column => isAbout(column.node.dataType)).flatMap { column =>
+        val dataType = column.node.dataType
+        val required = dataType match {
+          case _: StructType => Some("group")
+          case other         => ParquetForm.of(other).map(_.toString)
+        }
+        required.filterNot(_ => isRight(column)).map { form =>
+          Problem.at(
+            column,
+            s"it is stored as ${ParquetForm.describe(column.stored)}, not as $form"
+          )
+        }
+      }
+  }
+
+  private def isRight(column: StoredNode): Boolean = column.node.dataType match {
+    case _: StructType => FileColumns.structFields(column.stored).isDefined
+    case primitive     =>
+      column.stored.isPrimitive && !column.stored.isRepetition(Repetition.REPEATED) &&
+      ParquetForm.isAllowed(primitive, column.stored.asPrimitiveType)
+  }
+
+  object TimestampsAreMicroseconds
+      extends FormRule(
+        "E4",
+        "Timestamps are stored as int64 in microseconds, marked as UTC or as without a zone.",
+        v2,
+        types
+      ) {
+
+    override protected def isAbout(dataType: DataType): Boolean =
+      dataType == TimestampType || dataType == TimestampNTZType
+  }
+
+  object PartitionColumnsAreStored
+      extends ContentRule(
+        "E5",
+        "Every partition column is in the data file, with the value that the log says in all rows.",
+        v2,
+        Clause(IcebergSpec, "Partitioning")
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] = {
+      val table = columns.table
+      val absent = columns.absent.filter(isPartition(table, _)).map { node =>
+        Problem(Some(node), "it is a partition column, and not in the file", valueOf(columns, node))
+      }
+      val other =
+        columns.stored.filter(c => isPartition(table, c.node) && isRight(c)).flatMap { column =>
+          logged(columns.file, column.node).flatMap { value =>
+            val chunks = footer.chunks.getOrElse(column.path, Nil)
+            chunks.find(!value.agrees(_)).map { chunk =>
+              Problem(
+                Some(column.node),
+                "it is a partition column, and has other values than the log says",
+                s"${contents(chunk)}, ${valueOf(columns, column.node)}"
+              )
+            }
+          }
+        }
+      absent ++ other
+    }
+
+    private def keyOf(node: SchemaNode): String = node.physicalName.getOrElse(node.path.head)
+
+    // Nothing is known of a column that the log gives no value.
+    private def logged(file: DataFile, node: SchemaNode): Option[PartitionValue] =
+      Option(file.partitionValues).flatMap(_.get(keyOf(node))).map { value =>
+        PartitionValue(Option(value).filter(_.nonEmpty), node.dataType)
+      }
+
+    private def valueOf(columns: FileColumns, node: SchemaNode): String =
+      logged(columns.file, node).fold("no value in the log") { value =>
+        s"${value.value.getOrElse("null")} in the log"
+      }
+
+    private def contents(chunk: ColumnChunk): String = {
+      val bounds = Option.when(chunk.hasBounds) {
+        s"values from ${chunk.statistics.minAsString} to ${chunk.statistics.maxAsString}"
+      }
+      val nulls = chunk.nullCount.map(count => s"$count nulls of ${chunk.valueCount}")
+      (bounds ++ nulls).mkString(", ")
+    }
+  }
+
+  private def isPartition(table: TableState, node: SchemaNode): Boolean =
+    table.partitionNodes.exists(_ eq node)
+
+  object CollectionsHaveThreeLevels
+      extends ContentRule(
+        "E6",
+        "Lists and maps have three levels: list and element, or key_value with key and value.",
+        types,
+        Clause(ParquetFormat, "Nested Types")
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
+      columns.stored.flatMap { column =>
+        column.node.dataType match {
+          case _: ArrayType => problem(column, "list")
+          case _: MapType   => problem(column, "map")
+          case _            => None
+        }
+      }
+
+    private def problem(column: StoredNode, kind: String): Option[Problem] =
+      Option.when(FileColumns.entries(column.node.dataType, column.stored).isEmpty) {
+        Problem(
+          Some(column.node),
+          s"it is not stored as a $kind of three levels",
+          column.stored.toString.replaceAll("\\s+", " ")
+        )
+      }
+  }
+
+  object DecimalsFitTheirPrecision
+      extends FormRule(
+        "E7",
+        "Decimals are stored as int32 up to 9 digits, int64 up to 18, and in the fewest bytes beyond.",
+        types
+      ) {
+
+    override protected def isAbout(dataType: DataType): Boolean =
+      dataType.isInstanceOf[DecimalType]
+  }
+
+  object ValuesHaveTheirForm
+      extends FormRule(
+        "E8",
+        "Values of all other types are stored as Iceberg's table of Parquet types says.",
+        types,
+        Clause(IcebergSpec, "Schema Evolution")
+      ) {
+
+    override protected def isAbout(dataType: DataType): Boolean = dataType match {
+      case TimestampType | TimestampNTZType           => false
+      case _: DecimalType | _: ArrayType | _: MapType => false
+      case other                                      => SupportedTypes.contains(other)
+    }
+  }
+
+  object NoOtherColumns
+      extends ContentRule(
+        "E9",
+        "A data file has no columns but those of the schema and of columns that were dropped.",
+        Clause(DeltaProtocol, "Add File and Remove File"),
+        Clause(DeltaProtocol, "Column Mapping")
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
+      columns.unknown.flatMap { field =>
+        val name = SchemaNode.sqlPath(field.path)
+        field.id match {
+          case None =>
+            Some(Problem.at(field, None, s"it has the column $name, which is none of the table's"))
+          case Some(id) if id > columns.table.maxColumnId =>
+            Some(
+              Problem.at(
+                field,
+                None,
+                s"it has the column $name with the field id $id, which the table never gave out"
+              )
+            )
+          case _ => None
+        }
+      }
+  }
+
+  object RequiredColumnsHaveNoNulls
+      extends ContentRule(
+        "E10",
+        "A column that cannot be null is in every data file, without nulls.",
+        ids
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] = {
+      // The file without a partition column breaks another rule.
+      val needed =
+        columns.absent.filter(node => !node.nullable && !isPartition(columns.table, node))
+      val absent = needed.map { node =>
+        Problem(Some(node), "it cannot be null, and is not in the file", s"no ${node.sqlPath}")
+      }
+      val nulls = columns.stored.filterNot(_.node.nullable).flatMap { column =>
+        val count = provenNulls(column, footer)
+        Option.when(count > 0) {
+          Problem(Some(column.node), "it cannot be null, and has nulls", s"at least $count nulls")
+        }
+      }
+      absent ++ nulls
+    }
+
+    /** How many nulls the footer proves, where the struct or collection around is not null. */
+    private def provenNulls(column: StoredNode, footer: Footer): Long =
+      if (column.stored.isRepetition(Repetition.OPTIONAL)) {
+        val level = footer.schema.getMaxDefinitionLevel(column.path: _*)
+        val leaf = firstLeaf(column)
+        val isTopLevel = leaf == column.path && level == 1
+        footer.chunks
+          .getOrElse(leaf, Nil)
+          .map { chunk =>
+            chunk.definitionLevels
+              .lift(level - 1)
+              .orElse(chunk.nullCount.filter(_ => isTopLevel))
+              .getOrElse(0L)
+          }
+          .sum
+      } else 0
+
+    // Every leaf below tells the same of what is above it.
+    private def firstLeaf(column: StoredNode): Vector[String] =
+      Iterator
+        .unfold(Option(column.stored)) {
+          _.filterNot(_.isPrimitive).map(_.asGroupType.getType(0)).map(t => (t.getName, Some(t)))
+        }
+        .foldLeft(column.path)(_ :+ _)
+  }
+}
