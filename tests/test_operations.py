@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -116,7 +120,11 @@ PARTITIONED = "PARTITIONED BY (p)"
 CLUSTERED = "CLUSTER BY (id)"
 
 ACCEPTED = [
-    Accepted("insert", sql("INSERT INTO {t} VALUES (4, 'c', 'four')"), [*ROWS, (4, "c", "four")]),
+    Accepted(
+        "insert",
+        sql("INSERT INTO {t} VALUES (4, 'c', 'four')"),
+        [*ROWS, (4, "c", "four")],
+    ),
     Accepted(
         "insert into partitions",
         sql("INSERT INTO {t} VALUES (4, 'c', 'four'), (5, NULL, 'five')"),
@@ -146,7 +154,10 @@ ACCEPTED = [
         PARTITIONED,
     ),
     Accepted(
-        "frame append", write("append", "(4, 'c', 'four')"), [*ROWS, (4, "c", "four")], PARTITIONED
+        "frame append",
+        write("append", "(4, 'c', 'four')"),
+        [*ROWS, (4, "c", "four")],
+        PARTITIONED,
     ),
     Accepted("frame overwrite", write("overwrite", "(4, 'c', 'four')"), [(4, "c", "four")]),
     Accepted(
@@ -154,7 +165,11 @@ ACCEPTED = [
         write("overwrite", "(9, 'b', 'nine')", replaceWhere="p = 'b'"),
         [*ROWS[:2], (9, "b", "nine")],
     ),
-    Accepted("update", sql("UPDATE {t} SET v = upper(v) WHERE id = 2"), [*UPSERTED[:2], ROWS[2]]),
+    Accepted(
+        "update",
+        sql("UPDATE {t} SET v = upper(v) WHERE id = 2"),
+        [*UPSERTED[:2], ROWS[2]],
+    ),
     Accepted(
         "update partition column",
         sql("UPDATE {t} SET p = 'z' WHERE id = 3"),
@@ -164,11 +179,18 @@ ACCEPTED = [
     Accepted("delete rows", sql("DELETE FROM {t} WHERE id = 1"), ROWS[1:]),
     Accepted("delete partition", sql("DELETE FROM {t} WHERE p = 'a'"), ROWS[2:], PARTITIONED),
     Accepted(
-        "delete all", sql("DELETE FROM {t}", "INSERT INTO {t} VALUES (1, 'a', 'one')"), ROWS[:1]
+        "delete all",
+        sql("DELETE FROM {t}", "INSERT INTO {t} VALUES (1, 'a', 'one')"),
+        ROWS[:1],
     ),
     Accepted("truncate", sql("TRUNCATE TABLE {t}"), []),
     Accepted("merge", sql(MERGE.format(clause="", more="")), UPSERTED),
-    Accepted("merge in partitions", sql(MERGE.format(clause="", more="")), UPSERTED, PARTITIONED),
+    Accepted(
+        "merge in partitions",
+        sql(MERGE.format(clause="", more="")),
+        UPSERTED,
+        PARTITIONED,
+    ),
     Accepted(
         "merge with schema evolution",
         sql(MERGE.format(clause="WITH SCHEMA EVOLUTION", more=", array(1) AS extra")),
@@ -189,7 +211,12 @@ ACCEPTED = [
         [("one", 1, "a"), ("three", 3, "b"), ("two", 2, "a")],
         log=lambda log: log.names == {"value": "col-3", "id": "col-1", "p": "col-2"},
     ),
-    Accepted("comment", sql("ALTER TABLE {t} ALTER COLUMN v COMMENT 'text'"), ROWS, log=same_names),
+    Accepted(
+        "comment",
+        sql("ALTER TABLE {t} ALTER COLUMN v COMMENT 'text'"),
+        ROWS,
+        log=same_names,
+    ),
     Accepted(
         "widen int to long",
         sql(
@@ -275,7 +302,10 @@ ACCEPTED = [
         keeps_history=False,
     ),
     Accepted(
-        "restore", sql("DELETE FROM {t}", "RESTORE TABLE {t} TO VERSION AS OF 1"), ROWS, PARTITIONED
+        "restore",
+        sql("DELETE FROM {t}", "RESTORE TABLE {t} TO VERSION AS OF 1"),
+        ROWS,
+        PARTITIONED,
     ),
     Accepted(
         "restore to fewer columns, then add one",
@@ -334,6 +364,22 @@ ACCEPTED = [
         ),
         [*ROWS, (4, "c", "four"), (5, "c", "five")],
     ),
+    Accepted("z-order in partitions", sql("OPTIMIZE {t} ZORDER BY (id)"), ROWS, PARTITIONED),
+    Accepted(
+        "comment on the table",
+        sql("COMMENT ON TABLE {t} IS 'text'"),
+        ROWS,
+        log=lambda log: log.metadata["description"] == "text" and same_names(log),
+    ),
+    Accepted(
+        "key in another case",
+        sql("ALTER TABLE {t} SET TBLPROPERTIES ('Delta.EnableIcebergWriterCompatV1' = 'TRUE')"),
+        ROWS,
+        log=lambda log: (
+            {k: v for k, v in log.properties.items() if k.lower() == PROPERTY.lower()}
+            == {PROPERTY: "true"}
+        ),
+    ),
     Accepted(
         "v2 checkpoints",
         sql(
@@ -384,6 +430,84 @@ def test_accepted(table: Table, case: Accepted) -> None:
     if case.keeps_history:
         old = table.spark.sql(f"SELECT * FROM {table} VERSION AS OF 1").collect()
         assert sorted(map(tuple, old)) == ROWS
+
+
+def test_time_travel(table: Table) -> None:
+    """Each version reads as it was, by its own columns, by version and by time."""
+    table.create(COLUMNS, PARTITIONED)
+    sql(
+        f"INSERT INTO {{t}} VALUES {VALUES}",
+        "ALTER TABLE {t} RENAME COLUMN v TO value",
+        "ALTER TABLE {t} ADD COLUMN l ARRAY<INT>",
+        "DELETE FROM {t} WHERE id > 1",
+    )(table)
+    history = table.spark.sql(f"DESCRIBE HISTORY {table}").collect()
+    times = {row["version"]: row["timestamp"] for row in history}
+    longer = [(*row, None) for row in ROWS]
+    expected = [(3, []), (3, ROWS), (3, ROWS), (4, longer), (4, longer[:1])]
+    for version, (width, rows) in enumerate(expected):
+        for clause in (
+            f"VERSION AS OF {version}",
+            f"TIMESTAMP AS OF '{times[version]}'",
+        ):
+            old = table.spark.sql(f"SELECT * FROM {table} {clause}")
+            assert len(old.columns) == width
+            assert sorted(map(tuple, old.collect())) == rows
+    assert oracle.check(table.folder) == []
+
+
+def test_nullability(table: Table) -> None:
+    """A required column may become nullable; the way back is closed while rows stay."""
+    table.create("id INT NOT NULL, s STRUCT<x: INT NOT NULL> NOT NULL, v STRING")
+    insert = "INSERT INTO {t} SELECT 1, named_struct('x', 1), 'one'"
+    sql(insert)(table)
+    with pytest.raises(Py4JJavaError, match="NOT_NULL"):
+        table.spark.sql(f"INSERT INTO {table} SELECT NULL, named_struct('x', 1), 'one'")
+    sql(
+        "ALTER TABLE {t} ALTER COLUMN id DROP NOT NULL",
+        "ALTER TABLE {t} ALTER COLUMN s.x DROP NOT NULL",
+        "INSERT INTO {t} SELECT NULL, named_struct('x', NULL), 'two'",
+    )(table)
+    version = table.log.version
+    for column in ("id", "s.x", "v"):
+        with pytest.raises(PySparkException):
+            table.spark.sql(f"ALTER TABLE {table} ALTER COLUMN {column} SET NOT NULL")
+    with pytest.raises(PySparkException):
+        table.spark.sql(f"ALTER TABLE {table} ADD COLUMN w INT NOT NULL")
+    assert oracle.versions(table.folder) == list(range(version + 1))
+    assert table.rows() == [(1, (1,), "one"), (None, (None,), "two")]
+    assert oracle.check(table.folder) == []
+
+
+def test_log_clean_up(table: Table) -> None:
+    """Once a checkpoint has taken over from old commits, the table is what it was."""
+    table.create(COLUMNS)
+    sql(
+        f"INSERT INTO {{t}} VALUES {VALUES}",
+        "ALTER TABLE {t} ADD COLUMN w INT",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.checkpointInterval' = '2', "
+        "'delta.logRetentionDuration' = 'interval 1 days', "
+        "'delta.deletedFileRetentionDuration' = 'interval 1 days')",
+    )(table)
+    names = table.log.names
+    long_ago = time.time() - 10 * 24 * 3600
+    for path in (table.folder / "_delta_log").iterdir():
+        os.utime(path, (long_ago, long_ago))
+    for number in range(4, 8):
+        table.spark.sql(f"INSERT INTO {table} VALUES ({number}, 'd', 'more', 1)")
+    assert 0 not in oracle.versions(table.folder)
+    with pytest.raises(PySparkException, match="SMALLINT"):
+        table.spark.sql(f"ALTER TABLE {table} ADD COLUMN s SMALLINT")
+    sql("ALTER TABLE {t} ADD COLUMN l ARRAY<INT>", "DELETE FROM {t} WHERE id > 3")(table)
+    assert table.rows() == [(*row, None, None) for row in ROWS]
+    # What the checkpoint holds of the table, a stranger reads again from the metadata.
+    commit = oracle.versions(table.folder)[-2]
+    text = (table.folder / "_delta_log" / f"{commit:020}.json").read_text(encoding="utf-8")
+    metadata = next(json.loads(line) for line in text.splitlines() if '"metaData"' in line)
+    again = oracle.Log(commit, {}, metadata["metaData"], (), ())
+    assert again.names == names | {"l": "col-5"}
+    assert again.properties[PROPERTY] == "true"
+    assert again.properties["delta.columnMapping.maxColumnId"] == "6"
 
 
 @dataclass(frozen=True)
@@ -564,6 +688,13 @@ REFUSED = [
         prepare=sql("ALTER TABLE {t} ADD COLUMN s STRUCT<x: INT>"),
     ),
     Refused(
+        "short name of a list's field in other letters",
+        sql("ALTER TABLE {t} ADD COLUMN `L.X` INT"),
+        "INCOMPATIBLE_COLUMN_NAME",
+        ("L.X", "l.element.x", "N1"),
+        prepare=sql("ALTER TABLE {t} ADD COLUMN l ARRAY<STRUCT<x: INT>>"),
+    ),
+    Refused(
         "field in a map key",
         sql("ALTER TABLE {t} ADD COLUMN m.key.y INT"),
         "CANNOT_CHANGE_MAP_STRUCT_KEY",
@@ -684,9 +815,11 @@ def test_profile_decides_on_features(table: Table) -> None:
             property_set(f"delta.feature.{feature}", "supported")(table)
     profile = "spark.icebergWriterCompat.profile"
     for feature in accepted:
-        with_conf(profile, "rfc-current", property_set(f"delta.feature.{feature}", "supported"))(
-            table
-        )
+        with_conf(
+            profile,
+            "rfc-current",
+            property_set(f"delta.feature.{feature}", "supported"),
+        )(table)
     assert set(accepted) <= set(table.log.protocol["writerFeatures"])
     with pytest.raises(PySparkException, match="enableRowTracking"):
         with_conf(profile, "rfc-current", property_set("delta.enableRowTracking", "true"))(table)

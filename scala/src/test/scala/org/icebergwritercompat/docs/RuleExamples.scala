@@ -93,6 +93,17 @@ object RuleExamples {
 
   private val widening = "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
 
+  private val promoted = metaData(
+    schema(
+      field(
+        "amount",
+        "\"long\"",
+        1,
+        "\"delta.typeChanges\": [{\"fromType\": \"integer\", \"toType\": \"long\"}]"
+      )
+    )
+  )
+
   private val wrongProperty = "WRONG_REQUIRED_TABLE_PROPERTY"
   private val incompatibleFeature = "INCOMPATIBLE_TABLE_FEATURE"
 
@@ -437,25 +448,12 @@ object RuleExamples {
       ChangeRules.TypesAreKeptOrPromoted,
       protocol(3, Seq("columnMapping", "typeWidening"), three :+ "typeWidening"),
       metaData(schema(field("amount", int, 1)))
-    )(metaData(schema(field("amount", "\"long\"", 1))))(
-      metaData(schema(field("amount", "\"string\"", 1)))
-    ),
+    )(promoted)(metaData(schema(field("amount", "\"string\"", 1)))),
     log(
       ChangeRules.PromotionsAreRecorded,
       protocol(3, Seq("columnMapping", "typeWidening"), three :+ "typeWidening"),
       metaData(schema(field("amount", int, 1)))
-    )(
-      metaData(
-        schema(
-          field(
-            "amount",
-            "\"long\"",
-            1,
-            "\"delta.typeChanges\": [{\"fromType\": \"integer\", \"toType\": \"long\"}]"
-          )
-        )
-      )
-    )(metaData(schema(field("amount", "\"long\"", 1)))),
+    )(promoted)(metaData(schema(field("amount", "\"long\"", 1)))),
     log(
       ChangeRules.NullableStaysNullable,
       metaData(schema(field("id", int, 1), field("amount", int, 2, nullable = false)))
