@@ -92,7 +92,7 @@ object FileColumns {
       stored += StoredNode(node, field, path)
       def below = table.nodesBelow(node.path)
       node.dataType match {
-        case _: StructType => structFields(field).foreach(visitFields(below, _, path))
+        case _: StructType             => structFields(field).foreach(visitFields(below, _, path))
         case _: ArrayType | _: MapType =>
           entries(node.dataType, field).foreach { entry =>
             below.zip(entry.getFields.asScala).foreach { case (part, stored) =>

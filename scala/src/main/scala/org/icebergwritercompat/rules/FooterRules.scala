@@ -116,7 +116,11 @@ object FooterRules {
     override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
       if (footer.schema.getFieldCount > 0 && !columns.hasIds)
         Seq(
-          Problem(None, "none of its columns has a field id", s"${footer.schema.getFieldCount} columns")
+          Problem(
+            None,
+            "none of its columns has a field id",
+            s"${footer.schema.getFieldCount} columns"
+          )
         )
       else
         columns.stored.filter(_.node.isField).flatMap(ofStored(columns.table, _)) ++
@@ -156,7 +160,8 @@ object FooterRules {
   // What the schema says nothing of is for the rules on the schema.
   private def wrongId(column: StoredNode): Option[Problem] =
     column.node.id.filterNot(column.id.contains).map { id =>
-      val found = column.id.fold("it has no field id")(other => s"it has the field id $other, not $id")
+      val found =
+        column.id.fold("it has no field id")(other => s"it has the field id $other, not $id")
       Problem.at(column, found)
     }
 
@@ -177,7 +182,10 @@ object FooterRules {
           case other         => ParquetForm.of(other).map(_.toString)
         }
         required.filterNot(_ => isRight(column)).map { form =>
-          Problem.at(column, s"it is stored as ${ParquetForm.describe(column.stored)}, not as $form")
+          Problem.at(
+            column,
+            s"it is stored as ${ParquetForm.describe(column.stored)}, not as $form"
+          )
         }
       }
   }
@@ -214,8 +222,8 @@ object FooterRules {
       val absent = columns.absent.filter(isPartition(table, _)).map { node =>
         Problem(Some(node), "it is a partition column, and not in the file", valueOf(columns, node))
       }
-      val other = columns.stored.filter(c => isPartition(table, c.node) && isRight(c)).flatMap {
-        column =>
+      val other =
+        columns.stored.filter(c => isPartition(table, c.node) && isRight(c)).flatMap { column =>
           logged(columns.file, column.node).flatMap { value =>
             val chunks = footer.chunks.getOrElse(column.path, Nil)
             chunks.find(!value.agrees(_)).map { chunk =>
@@ -226,7 +234,7 @@ object FooterRules {
               )
             }
           }
-      }
+        }
       absent ++ other
     }
 
@@ -302,9 +310,9 @@ object FooterRules {
       ) {
 
     override protected def isAbout(dataType: DataType): Boolean = dataType match {
-      case TimestampType | TimestampNTZType             => false
-      case _: DecimalType | _: ArrayType | _: MapType   => false
-      case other => SupportedTypes.contains(other)
+      case TimestampType | TimestampNTZType           => false
+      case _: DecimalType | _: ArrayType | _: MapType => false
+      case other                                      => SupportedTypes.contains(other)
     }
   }
 
@@ -364,12 +372,15 @@ object FooterRules {
         val level = footer.schema.getMaxDefinitionLevel(column.path: _*)
         val leaf = firstLeaf(column)
         val isTopLevel = leaf == column.path && level == 1
-        footer.chunks.getOrElse(leaf, Nil).map { chunk =>
-          chunk.definitionLevels
-            .lift(level - 1)
-            .orElse(chunk.nullCount.filter(_ => isTopLevel))
-            .getOrElse(0L)
-        }.sum
+        footer.chunks
+          .getOrElse(leaf, Nil)
+          .map { chunk =>
+            chunk.definitionLevels
+              .lift(level - 1)
+              .orElse(chunk.nullCount.filter(_ => isTopLevel))
+              .getOrElse(0L)
+          }
+          .sum
       } else 0
 
     // Every leaf below tells the same of what is above it.

@@ -29,16 +29,16 @@ object ParquetForm {
 
   /** The form that Iceberg lays down for a type without parts. */
   def of(dataType: DataType): Option[ParquetForm] = Option(dataType).collect {
-    case BooleanType        => form(BOOLEAN)
-    case IntegerType        => form(INT32)
-    case LongType           => form(INT64)
-    case FloatType          => form(FLOAT)
-    case DoubleType         => form(DOUBLE)
-    case BinaryType         => form(BINARY)
-    case _: StringType      => form(BINARY, stringType)
-    case DateType           => form(INT32, dateType)
-    case TimestampType      => form(INT64, timestampType(true, TimeUnit.MICROS))
-    case TimestampNTZType   => form(INT64, timestampType(false, TimeUnit.MICROS))
+    case BooleanType          => form(BOOLEAN)
+    case IntegerType          => form(INT32)
+    case LongType             => form(INT64)
+    case FloatType            => form(FLOAT)
+    case DoubleType           => form(DOUBLE)
+    case BinaryType           => form(BINARY)
+    case _: StringType        => form(BINARY, stringType)
+    case DateType             => form(INT32, dateType)
+    case TimestampType        => form(INT64, timestampType(true, TimeUnit.MICROS))
+    case TimestampNTZType     => form(INT64, timestampType(false, TimeUnit.MICROS))
     case decimal: DecimalType => decimalForm(decimal.precision, decimal.scale)
   }
 

@@ -26,11 +26,13 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
   }
 
   private def agrees(text: String, statistics: Statistics[_]): Boolean = statistics match {
-    case s: IntStatistics     => whole(text).forall(v => s.getMin == v && s.getMax == v)
-    case s: LongStatistics    => whole(text).forall(v => s.getMin == v && s.getMax == v)
+    case s: IntStatistics  => whole(text).forall(v => s.getMin == v && s.getMax == v)
+    case s: LongStatistics => whole(text).forall(v => s.getMin == v && s.getMax == v)
     // 0.0 equals -0.0, and nothing equals NaN, which is no bound.
-    case s: FloatStatistics   => s.getMin.isNaN || text.toFloatOption.forall(v => s.getMin == v && s.getMax == v)
-    case s: DoubleStatistics  => s.getMin.isNaN || text.toDoubleOption.forall(v => s.getMin == v && s.getMax == v)
+    case s: FloatStatistics =>
+      s.getMin.isNaN || text.toFloatOption.forall(v => s.getMin == v && s.getMax == v)
+    case s: DoubleStatistics =>
+      s.getMin.isNaN || text.toDoubleOption.forall(v => s.getMin == v && s.getMax == v)
     case s: BooleanStatistics => text.toBooleanOption.forall(v => s.getMin == v && s.getMax == v)
     case s: BinaryStatistics  =>
       dataType match {

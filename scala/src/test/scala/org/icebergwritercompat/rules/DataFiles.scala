@@ -70,14 +70,14 @@ object DataFiles {
 
   private def chunk(statistics: Statistics[_], values: Seq[Any]): ColumnChunk = {
     values.foreach {
-      case null             => statistics.incrementNumNulls()
-      case value: Int       => statistics.updateStats(value)
-      case value: Long      => statistics.updateStats(value)
-      case value: Float     => statistics.updateStats(value)
-      case value: Double    => statistics.updateStats(value)
-      case value: Boolean   => statistics.updateStats(value)
-      case value: String    => statistics.updateStats(Binary.fromString(value))
-      case value: Seq[_]    =>
+      case null           => statistics.incrementNumNulls()
+      case value: Int     => statistics.updateStats(value)
+      case value: Long    => statistics.updateStats(value)
+      case value: Float   => statistics.updateStats(value)
+      case value: Double  => statistics.updateStats(value)
+      case value: Boolean => statistics.updateStats(value)
+      case value: String  => statistics.updateStats(Binary.fromString(value))
+      case value: Seq[_]  =>
         statistics.updateStats(
           Binary.fromConstantByteArray(value.map(_.asInstanceOf[Int].toByte).toArray)
         )

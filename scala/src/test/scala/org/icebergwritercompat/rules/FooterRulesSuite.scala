@@ -122,8 +122,11 @@ class FooterRulesSuite extends RuleSuite {
 
     test(s"E10 refuses a file without a field that cannot be null, with ${shape.name}") {
       val required =
-        table.copy(schema = CompliantTable.changed(shape.schema, shape.path)(_.copy(nullable = false)))
-      val without = file(whole.replaceAll("optional [^;{]* = " + shape.id + ";", "optional int32 x = 1000;"))
+        table.copy(schema =
+          CompliantTable.changed(shape.schema, shape.path)(_.copy(nullable = false))
+        )
+      val without =
+        file(whole.replaceAll("optional [^;{]* = " + shape.id + ";", "optional int32 x = 1000;"))
       val found = RequiredColumnsHaveNoNulls.check(required, without)
       assert(found.map(_.location) == Seq(shape.location))
       assert(found.map(_.parameters("found")) == Seq("it cannot be null, and is not in the file"))
@@ -232,7 +235,9 @@ class FooterRulesSuite extends RuleSuite {
     s"repeated group list { optional int32 element$inner; } } } }"
   )
 
-  accepts(PartsHaveTheirIds, "the ids of the schema")(parts)(partsFile(" = 2", " = 4", " = 5", " = 6"))
+  accepts(PartsHaveTheirIds, "the ids of the schema")(parts)(
+    partsFile(" = 2", " = 4", " = 5", " = 6")
+  )
   refuses(PartsHaveTheirIds, "elements, keys and values without ids")(parts) {
     partsFile("", "", "", "")
   }(
@@ -423,7 +428,9 @@ class FooterRulesSuite extends RuleSuite {
       )
     }: _*
   )
-  refuses(TimestampsAreMicroseconds, "INT96 in a file without ids")(CompliantTable.of("a TIMESTAMP")) {
+  refuses(TimestampsAreMicroseconds, "INT96 in a file without ids")(
+    CompliantTable.of("a TIMESTAMP")
+  ) {
     file("optional int96 a;")
   }(("a", "it is stored as int96, not as int64 (TIMESTAMP(MICROS,true))", "a is int96"))
 
@@ -646,7 +653,10 @@ class FooterRulesSuite extends RuleSuite {
   )
 
   accepts(RequiredColumnsHaveNoNulls, "columns without nulls")(required) {
-    optional.withValues("col-1")(1, 2).withValues("col-2", "col-3")(1).withValues("col-4", "col-5")(1)
+    optional
+      .withValues("col-1")(1, 2)
+      .withValues("col-2", "col-3")(1)
+      .withValues("col-4", "col-5")(1)
   }
   accepts(RequiredColumnsHaveNoNulls, "a writer that tells nothing of nulls")(required) {
     optional.withUnknownValues("col-1").withUnknownValues("col-4", "col-5")

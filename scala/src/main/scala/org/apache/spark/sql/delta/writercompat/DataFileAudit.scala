@@ -226,9 +226,12 @@ private final class FooterTask(
     val summaries = mutable.LinkedHashMap.empty[(String, String, String), FileSummary]
     val hadoop: Configuration = configuration.value.value
     files.foreach { file =>
-      val found = WriterCompatRules.check(table, dataFile(file, hadoop)).map(FileSummary.of(_, file))
+      val found =
+        WriterCompatRules.check(table, dataFile(file, hadoop)).map(FileSummary.of(_, file))
       (Iterator(FileSummary.total(file)) ++ found).toSeq.distinctBy(_.key).foreach { summary =>
-        summaries.updateWith(summary.key)(_.fold(Option(summary))(known => Some(known.plus(summary))))
+        summaries.updateWith(summary.key)(
+          _.fold(Option(summary))(known => Some(known.plus(summary)))
+        )
       }
     }
     summaries.valuesIterator

@@ -65,10 +65,10 @@ private[writercompat] object Footers {
     val texts = causes.flatMap(cause => Option(cause.getMessage))
     def says(text: String): Boolean = texts.exists(_.contains(text))
     val reason = causes.collectFirst {
-      case _: ParquetCryptoRuntimeException                  => "it is encrypted"
-      case _: AccessControlException | _: AccessDeniedException => denied
+      case _: ParquetCryptoRuntimeException                      => "it is encrypted"
+      case _: AccessControlException | _: AccessDeniedException  => denied
       case _: FileNotFoundException if says("Permission denied") => denied
-      case _: FileNotFoundException                          => "it is not there"
+      case _: FileNotFoundException                              => "it is not there"
     }
     Unreadable(
       reason.getOrElse {
