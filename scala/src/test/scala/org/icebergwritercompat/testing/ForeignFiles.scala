@@ -56,7 +56,12 @@ object ForeignFiles {
   }
 
   /** The line of the log that adds a file of the table's folder. */
-  def add(path: String, size: Long, rows: Long, partitionValues: Map[String, String] = Map.empty) = {
+  def add(
+      path: String,
+      size: Long,
+      rows: Long,
+      partitionValues: Map[String, String] = Map.empty
+  ) = {
     val add = mapper.createObjectNode()
     add.put("path", path).put("size", size).put("modificationTime", 0L).put("dataChange", true)
     add.put("stats", s"""{"numRecords": $rows}""")
@@ -79,9 +84,11 @@ object FolderState {
 
   def of(folder: Path): Map[String, (Long, FileTime)] =
     Using.resource(Files.walk(folder)) {
-      _.iterator.asScala.map { path =>
-        val size = if (Files.isDirectory(path)) 0L else Files.size(path)
-        folder.relativize(path).toString -> ((size, Files.getLastModifiedTime(path)))
-      }.toMap
+      _.iterator.asScala
+        .map { path =>
+          val size = if (Files.isDirectory(path)) 0L else Files.size(path)
+          folder.relativize(path).toString -> ((size, Files.getLastModifiedTime(path)))
+        }
+        .toMap
     }
 }

@@ -43,10 +43,12 @@ class DataFileAuditSuite extends TableSuite {
     result
   }
 
-  /** The findings as rule, column, text and number of files. */
+  /** The findings as rule, column, text without the column, and number of files. */
   private def found(table: TestTable): Seq[(String, String, String, Long)] =
     audit(table).findings.map { f =>
-      (f.rule, f.column.fold("")(_.path.mkString(".")), f.found, f.files)
+      val column = f.column.fold("")(_.path.mkString("."))
+      assert(column.isEmpty || f.found.startsWith(s"column $column "))
+      (f.rule, column, f.found.stripPrefix(s"column $column "), f.files)
     }
 
   private def assertClean(table: TestTable): Unit = {
@@ -74,8 +76,9 @@ class DataFileAuditSuite extends TableSuite {
   )
 
   test("files of types nested three deep have nothing wrong") {
-    val types = for (a <- depths; b <- depths; c <- depths)
-      yield a.replace("@", b.replace("@", c.replace("@", "TIMESTAMP")))
+    val types =
+      for (a <- depths; b <- depths; c <- depths)
+        yield a.replace("@", b.replace("@", c.replace("@", "TIMESTAMP")))
     val table = managed()
     val columns = types.zipWithIndex.map { case (dataType, i) => s"c$i $dataType" }
     sql(s"CREATE TABLE ${table.name} (${columns.mkString(", ")}) USING delta TBLPROPERTIES ($on)")
@@ -151,7 +154,7 @@ class DataFileAuditSuite extends TableSuite {
     sql(s"INSERT INTO ${table.name} VALUES (1, '')")
     assert(
       found(table) == Seq(
-        ("E5", "p", "it is a partition column, and has other values than the log says", 1)
+        ("E5", "p", "is a partition column, and has other values than the log says", 1)
       )
     )
   }
@@ -206,7 +209,7 @@ class DataFileAuditSuite extends TableSuite {
       found(table).toSet == (for {
         place <- Set("t", "s.t", "l.element")
         form <- Set("int96", "int64 (TIMESTAMP(MILLIS,true))")
-      } yield ("E4", place, s"it is stored as $form, $required", 1L))
+      } yield ("E4", place, s"is stored as $form, $required", 1L))
     )
   }
 
@@ -220,7 +223,7 @@ class DataFileAuditSuite extends TableSuite {
     assert(
       found(table) == Seq(
         ("E1f", "", "none of its columns has a field id", 7),
-        ("E5", "p", "it is a partition column, and not in the file", 7)
+        ("E5", "p", "is a partition column, and not in the file", 7)
       )
     )
     val examples = audit(table).findings.map(_.examples)
@@ -240,17 +243,17 @@ class DataFileAuditSuite extends TableSuite {
     }
     assert(
       found(table).toSet == Set(
-        ("E6", "l", "it is not stored as a list of three levels", 1L),
+        ("E6", "l", "is not stored as a list of three levels", 1L),
         (
           "E7",
           "d",
-          "it is stored as fixed_len_byte_array(4) (DECIMAL(9,2)), not as int32 (DECIMAL(9,2))",
+          "is stored as fixed_len_byte_array(4) (DECIMAL(9,2)), not as int32 (DECIMAL(9,2))",
           1L
         ),
         (
           "E7",
           "e",
-          "it is stored as fixed_len_byte_array(8) (DECIMAL(18,2)), not as int64 (DECIMAL(18,2))",
+          "is stored as fixed_len_byte_array(8) (DECIMAL(18,2)), not as int64 (DECIMAL(18,2))",
           1L
         )
       )
@@ -316,15 +319,15 @@ class DataFileAuditSuite extends TableSuite {
     }
     assert(
       found(table) == Seq(
-        ("E1f", "p", "it has no field id", 1),
-        ("E1f", "s.x", "it has the field id 77, not 4", 1),
+        ("E1f", "p", "has no field id", 1),
+        ("E1f", "s.x", "has the field id 77, not 4", 1),
         (
           "E4",
           "t",
-          "it is stored as int64 (TIMESTAMP(MILLIS,true)), not as int64 (TIMESTAMP(MICROS,true))",
+          "is stored as int64 (TIMESTAMP(MILLIS,true)), not as int64 (TIMESTAMP(MICROS,true))",
           1
         ),
-        ("E5", "p", "it is a partition column, and has other values than the log says", 1),
+        ("E5", "p", "is a partition column, and has other values than the log says", 1),
         ("E9", "", "it has the column _change_type, which is none of the table's", 1)
       )
     )
@@ -344,10 +347,10 @@ class DataFileAuditSuite extends TableSuite {
         ),
         (
           "E5",
-          "it is a partition column, and has other values than the log says",
+          "column p is a partition column, and has other values than the log says",
           Seq("foreign.parquet: values from q to r, 0 nulls of 2, q in the log")
         ),
-        ("E10", "it cannot be null, and has nulls", Seq("foreign.parquet: at least 2 nulls"))
+        ("E10", "column a cannot be null, and has nulls", Seq("foreign.parquet: at least 2 nulls"))
       )
     )
     assert(result.filesRead == 2)
@@ -369,7 +372,7 @@ class DataFileAuditSuite extends TableSuite {
     assertClean(withRows(_ => (), _.addGroup("col-1").append("col-2", 1)))
     assert(
       found(withRows(_ => (), _.addGroup("col-1").append("col-3", 1))) ==
-        Seq(("E10", "s.x", "it cannot be null, and has nulls", 1))
+        Seq(("E10", "s.x", "cannot be null, and has nulls", 1))
     )
   }
 
@@ -377,9 +380,10 @@ class DataFileAuditSuite extends TableSuite {
 
   private def unreadable(reason: String, detail: String)(table: TestTable): Unit = {
     val result = audit(table)
-    assert(result.findings.map(f => (f.rule, f.column, f.found, f.files)) == {
-      Seq(("E0", None, reason, 1))
-    })
+    assert(
+      result.findings.map(f => (f.rule, f.column, f.found, f.files)) ==
+        Seq(("E0", None, reason, 1))
+    )
     val example = result.findings.head.examples.head
     assert(example.matches(s"(?i)\\S*foreign\\S*\\.parquet: .*$detail.*"), example)
     assert(!example.exists(_.isControl))
