@@ -17,7 +17,7 @@ object FooterRules {
    * @param node
    *   the node of the schema it is about; `None` for the file as a whole
    * @param found
-   *   what was found, in words that are the same for all files
+   *   what was found, in words that are the same for all files; the node is the subject, if any
    * @param detail
    *   what is to say of this file
    */
@@ -45,7 +45,9 @@ object FooterRules {
           problem.node.fold[Location](Location.File(columns.file.path))(_.location),
           fix(columns.table),
           "file" -> columns.file.path,
-          "found" -> problem.found,
+          "found" -> (problem.node.map(node => s"column ${node.sqlPath} ") ++ Seq(
+            problem.found
+          )).mkString,
           "detail" -> problem.detail,
           "required" -> statement
         )
@@ -133,14 +135,14 @@ object FooterRules {
       wrongId(column).orElse(otherName.map { other =>
         Problem.at(
           column,
-          s"its field id stands on what has the name of ${other.sqlPath}, ${column.path.last}"
+          s"has its field id on what has the name of ${other.sqlPath}, ${column.path.last}"
         )
       })
     }
 
     private def ofMisplaced(table: TableState, field: UnknownField): Option[Problem] =
       field.id.flatMap(table.nodesById.get).map { node =>
-        Problem.at(field, Some(node), "its field id stands on another field as well")
+        Problem.at(field, Some(node), "has its field id on another field as well")
       }
   }
 
@@ -161,7 +163,7 @@ object FooterRules {
   private def wrongId(column: StoredNode): Option[Problem] =
     column.node.id.filterNot(column.id.contains).map { id =>
       val found =
-        column.id.fold("it has no field id")(other => s"it has the field id $other, not $id")
+        column.id.fold("has no field id")(other => s"has the field id $other, not $id")
       Problem.at(column, found)
     }
 
@@ -184,7 +186,7 @@ object FooterRules {
         required.filterNot(_ => isRight(column)).map { form =>
           Problem.at(
             column,
-            s"it is stored as ${ParquetForm.describe(column.stored)}, not as $form"
+            s"is stored as ${ParquetForm.describe(column.stored)}, not as $form"
           )
         }
       }
@@ -220,7 +222,7 @@ object FooterRules {
     override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] = {
       val table = columns.table
       val absent = columns.absent.filter(isPartition(table, _)).map { node =>
-        Problem(Some(node), "it is a partition column, and not in the file", valueOf(columns, node))
+        Problem(Some(node), "is a partition column, and not in the file", valueOf(columns, node))
       }
       val other =
         columns.stored.filter(c => isPartition(table, c.node) && isRight(c)).flatMap { column =>
@@ -229,7 +231,7 @@ object FooterRules {
             chunks.find(!value.agrees(_)).map { chunk =>
               Problem(
                 Some(column.node),
-                "it is a partition column, and has other values than the log says",
+                "is a partition column, and has other values than the log says",
                 s"${contents(chunk)}, ${valueOf(columns, column.node)}"
               )
             }
@@ -284,7 +286,7 @@ object FooterRules {
       Option.when(FileColumns.entries(column.node.dataType, column.stored).isEmpty) {
         Problem(
           Some(column.node),
-          s"it is not stored as a $kind of three levels",
+          s"is not stored as a $kind of three levels",
           column.stored.toString.replaceAll("\\s+", " ")
         )
       }
@@ -355,12 +357,12 @@ object FooterRules {
       val needed =
         columns.absent.filter(node => !node.nullable && !isPartition(columns.table, node))
       val absent = needed.map { node =>
-        Problem(Some(node), "it cannot be null, and is not in the file", s"no ${node.sqlPath}")
+        Problem(Some(node), "cannot be null, and is not in the file", s"no ${node.sqlPath}")
       }
       val nulls = columns.stored.filterNot(_.node.nullable).flatMap { column =>
         val count = provenNulls(column, footer)
         Option.when(count > 0) {
-          Problem(Some(column.node), "it cannot be null, and has nulls", s"at least $count nulls")
+          Problem(Some(column.node), "cannot be null, and has nulls", s"at least $count nulls")
         }
       }
       absent ++ nulls

@@ -29,7 +29,10 @@ class FooterRulesSuite extends RuleSuite {
           case other                       => fail(other.toString)
         }
         (place, v.parameters("found"), v.parameters("detail"))
-      } == expected)
+      } == expected.map {
+        case ("", found, detail)   => ("", found, detail)
+        case (path, found, detail) => (path, s"column $path $found", detail)
+      })
       found.foreach { v =>
         assert(v.rule eq rule)
         assert(v.condition == Condition.IncompatibleDataFile)
@@ -96,13 +99,17 @@ class FooterRulesSuite extends RuleSuite {
     test(s"E1f refuses a field without its id, with ${shape.name}") {
       val found = FieldsHaveTheirIds.check(table, file(whole.replace(leaf, ";")))
       assert(found.map(_.location) == Seq(shape.location))
-      assert(found.map(_.parameters("found")) == Seq("it has no field id"))
+      assert(found.map(_.parameters("found")) == Seq(s"column ${shape.sqlPath} has no field id"))
     }
 
     test(s"E1f refuses a field with another id, with ${shape.name}") {
       val found = FieldsHaveTheirIds.check(table, file(whole.replace(leaf, " = 77;")))
       assert(found.map(_.location) == Seq(shape.location))
-      assert(found.map(_.parameters("found")) == Seq(s"it has the field id 77, not ${shape.id}"))
+      assert(
+        found.map(_.parameters("found")) == Seq(
+          s"column ${shape.sqlPath} has the field id 77, not ${shape.id}"
+        )
+      )
     }
 
     test(s"E9 refuses another field beside the last, with ${shape.name}") {
@@ -129,7 +136,11 @@ class FooterRulesSuite extends RuleSuite {
         file(whole.replaceAll("optional [^;{]* = " + shape.id + ";", "optional int32 x = 1000;"))
       val found = RequiredColumnsHaveNoNulls.check(required, without)
       assert(found.map(_.location) == Seq(shape.location))
-      assert(found.map(_.parameters("found")) == Seq("it cannot be null, and is not in the file"))
+      assert(
+        found.map(_.parameters("found")) == Seq(
+          s"column ${shape.sqlPath} cannot be null, and is not in the file"
+        )
+      )
       assert(RequiredColumnsHaveNoNulls.check(required, file(whole)) == Nil)
     }
   }
@@ -188,32 +199,32 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "a",
-      "its field id stands on what has the name of b, col-2",
+      "has its field id on what has the name of b, col-2",
       "col-2 is int32 with the field id 1"
     ),
     (
       "b",
-      "its field id stands on what has the name of a, col-1",
+      "has its field id on what has the name of a, col-1",
       "col-1 is int32 with the field id 2"
     )
   )
   refuses(FieldsHaveTheirIds, "an id that stands twice")(two) {
     file("optional int32 col-1 = 1;", "optional int32 more = 1;")
-  }(("a", "its field id stands on another field as well", "more is int32 with the field id 1"))
+  }(("a", "has its field id on another field as well", "more is int32 with the field id 1"))
   refuses(FieldsHaveTheirIds, "an id that stands in another struct")(two) {
     file("optional int32 col-1 = 1;", "optional int32 more = 4;")
-  }(("s.x", "its field id stands on another field as well", "more is int32 with the field id 4"))
+  }(("s.x", "has its field id on another field as well", "more is int32 with the field id 4"))
   refuses(FieldsHaveTheirIds, "the id -1, which stands for none")(two) {
     file("optional int32 col-1 = 1;", "optional int32 col-2 = -1;")
-  }(("b", "it has no field id", "col-2 is int32"))
+  }(("b", "has no field id", "col-2 is int32"))
   refuses(FieldsHaveTheirIds, "a column by its logical name")(two) {
     file("optional int32 a;", "optional int32 col-2 = 2;")
-  }(("a", "it has no field id", "a is int32"))
+  }(("a", "has no field id", "a is int32"))
   refuses(FieldsHaveTheirIds, "the id of a dropped column under the name of another")(
     two.copy(properties = two.properties + ("delta.columnMapping.maxColumnId" -> "9"))
   ) {
     file("optional int32 col-1 = 9;", "optional int32 col-2 = 2;")
-  }(("a", "it has the field id 9, not 1", "col-1 is int32 with the field id 9"))
+  }(("a", "has the field id 9, not 1", "col-1 is int32 with the field id 9"))
   accepts(FieldsHaveTheirIds, "a file from before columns were added")(two) {
     file("optional int32 col-2 = 2;")
   }
@@ -241,22 +252,22 @@ class FooterRulesSuite extends RuleSuite {
   refuses(PartsHaveTheirIds, "elements, keys and values without ids")(parts) {
     partsFile("", "", "", "")
   }(
-    ("l.element", "it has no field id", "col-1.list.element is int32"),
-    ("m.key", "it has no field id", "col-3.key_value.key is binary (STRING)"),
-    ("m.value", "it has no field id", "col-3.key_value.value is group (LIST)"),
-    ("m.value.element", "it has no field id", "col-3.key_value.value.list.element is int32")
+    ("l.element", "has no field id", "col-1.list.element is int32"),
+    ("m.key", "has no field id", "col-3.key_value.key is binary (STRING)"),
+    ("m.value", "has no field id", "col-3.key_value.value is group (LIST)"),
+    ("m.value.element", "has no field id", "col-3.key_value.value.list.element is int32")
   )
   refuses(PartsHaveTheirIds, "a key and a value whose ids are swapped")(parts) {
     partsFile(" = 2", " = 5", " = 4", " = 6")
   }(
     (
       "m.key",
-      "it has the field id 5, not 4",
+      "has the field id 5, not 4",
       "col-3.key_value.key is binary (STRING) with the field id 5"
     ),
     (
       "m.value",
-      "it has the field id 4, not 5",
+      "has the field id 4, not 5",
       "col-3.key_value.value is group (LIST) with the field id 4"
     )
   )
@@ -280,7 +291,7 @@ class FooterRulesSuite extends RuleSuite {
       refuses(rule, s"$dataType as ${form.replace(" @", "")}")(table)(file)(
         (
           "a",
-          s"it is stored as $description, not as $required",
+          s"is stored as $description, not as $required",
           s"col-1 is $description with the field id 1"
         )
       )
@@ -384,23 +395,23 @@ class FooterRulesSuite extends RuleSuite {
   refuses(ValuesHaveTheirForm, "a repeated field")(flat)(file("repeated int32 col-1 = 1;")) {
     (
       "a",
-      "it is stored as repeated int32, not as int32",
+      "is stored as repeated int32, not as int32",
       "col-1 is repeated int32 with the field id 1"
     )
   }
   refuses(ValuesHaveTheirForm, "a group in place of a value")(flat) {
     file("optional group col-1 = 1 { optional int32 x = 1; }")
-  }(("a", "it is stored as group, not as int32", "col-1 is group with the field id 1"))
+  }(("a", "is stored as group, not as int32", "col-1 is group with the field id 1"))
   private val struct = CompliantTable.of("s STRUCT<x: INT>")
   refuses(ValuesHaveTheirForm, "a value in place of a struct")(struct) {
     file("optional int32 col-1 = 1;")
-  }(("s", "it is stored as int32, not as group", "col-1 is int32 with the field id 1"))
+  }(("s", "is stored as int32, not as group", "col-1 is int32 with the field id 1"))
   refuses(ValuesHaveTheirForm, "a list in place of a struct")(struct) {
     file("optional group col-1 (LIST) = 1 { repeated group list { optional int32 element = 2; } }")
   }(
     (
       "s",
-      "it is stored as group (LIST), not as group",
+      "is stored as group (LIST), not as group",
       "col-1 is group (LIST) with the field id 1"
     )
   )
@@ -423,7 +434,7 @@ class FooterRulesSuite extends RuleSuite {
     ).map { case (path, inFile, id) =>
       (
         path,
-        "it is stored as int96, not as int64 (TIMESTAMP(MICROS,true))",
+        "is stored as int96, not as int64 (TIMESTAMP(MICROS,true))",
         s"$inFile is int96 with the field id $id"
       )
     }: _*
@@ -432,7 +443,7 @@ class FooterRulesSuite extends RuleSuite {
     CompliantTable.of("a TIMESTAMP")
   ) {
     file("optional int96 a;")
-  }(("a", "it is stored as int96, not as int64 (TIMESTAMP(MICROS,true))", "a is int96"))
+  }(("a", "is stored as int96, not as int64 (TIMESTAMP(MICROS,true))", "a is int96"))
 
   // E5
 
@@ -445,7 +456,7 @@ class FooterRulesSuite extends RuleSuite {
   accepts(PartitionColumnsAreStored, "a table that is not partitioned")(flat)(flatFile)
   refuses(PartitionColumnsAreStored, "a file without the partition column")(partitioned("INT")) {
     flatFile.withPartition("col-2" -> "7")
-  }(("p", "it is a partition column, and not in the file", "7 in the log"))
+  }(("p", "is a partition column, and not in the file", "7 in the log"))
   accepts(PartitionColumnsAreStored, "a partition column without an id, which E1f tells of")(
     partitioned("INT")
   )(file("optional int32 col-1 = 1;", "optional int32 col-2;").withPartition("col-2" -> "7"))
@@ -463,7 +474,7 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "p",
-      "it is a partition column, and has other values than the log says",
+      "is a partition column, and has other values than the log says",
       "values from 7 to 8, 0 nulls of 2, 7 in the log"
     )
   )
@@ -472,7 +483,7 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "p",
-      "it is a partition column, and has other values than the log says",
+      "is a partition column, and has other values than the log says",
       "values from 7 to 7, 1 nulls of 2, 7 in the log"
     )
   )
@@ -577,8 +588,8 @@ class FooterRulesSuite extends RuleSuite {
 
   private val list = CompliantTable.of("l ARRAY<INT>")
   private val map = CompliantTable.of("m MAP<STRING, INT>")
-  private val noList = "it is not stored as a list of three levels"
-  private val noMap = "it is not stored as a map of three levels"
+  private val noList = "is not stored as a list of three levels"
+  private val noMap = "is not stored as a map of three levels"
 
   for (
     (what, form) <- Seq(
@@ -599,7 +610,7 @@ class FooterRulesSuite extends RuleSuite {
     test(s"E6 refuses a list of $what") {
       val found = CollectionsHaveThreeLevels.check(list, file(form))
       assert(found.map(_.location) == Seq(Location.Column(Seq("l"), Some(1), Some("col-1"))))
-      assert(found.map(_.parameters("found")) == Seq(noList))
+      assert(found.map(_.parameters("found")) == Seq(s"column l $noList"))
       assert(found.head.parameters("detail").startsWith(form.takeWhile(_ != '(').trim.take(15)))
     }
 
@@ -669,15 +680,15 @@ class FooterRulesSuite extends RuleSuite {
   }
   refuses(RequiredColumnsHaveNoNulls, "a column with nulls in two row groups")(required) {
     optional.withValues("col-1")(1, null).withValues("col-1")(null, null)
-  }(("a", "it cannot be null, and has nulls", "at least 3 nulls"))
+  }(("a", "cannot be null, and has nulls", "at least 3 nulls"))
   refuses(RequiredColumnsHaveNoNulls, "a nested field that is null where its struct is not")(
     required
   )(optional.withLevels("col-2", "col-3")(0, 2, 1))(
-    ("s.x", "it cannot be null, and has nulls", "at least 2 nulls")
+    ("s.x", "cannot be null, and has nulls", "at least 2 nulls")
   )
   refuses(RequiredColumnsHaveNoNulls, "a struct with nulls")(required) {
     optional.withLevels("col-4", "col-5")(1, 2, 0)
-  }(("r", "it cannot be null, and has nulls", "at least 1 nulls"))
+  }(("r", "cannot be null, and has nulls", "at least 1 nulls"))
   refuses(RequiredColumnsHaveNoNulls, "null elements and values that cannot be null") {
     val schema = StructType(
       Seq(
@@ -694,8 +705,8 @@ class FooterRulesSuite extends RuleSuite {
     ).withLevels("col-1", "list", "element")(1, 1, 2, 1)
       .withLevels("col-3", "key_value", "value")(1, 1, 3, 1)
   }(
-    ("l.element", "it cannot be null, and has nulls", "at least 2 nulls"),
-    ("m.value", "it cannot be null, and has nulls", "at least 3 nulls")
+    ("l.element", "cannot be null, and has nulls", "at least 2 nulls"),
+    ("m.value", "cannot be null, and has nulls", "at least 3 nulls")
   )
   accepts(RequiredColumnsHaveNoNulls, "a missing partition column, which E5 tells of")(
     CompliantTable.of("a INT, p INT NOT NULL").copy(partitionColumns = Seq("p"))
