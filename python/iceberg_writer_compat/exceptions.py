@@ -25,3 +25,7 @@ class NotInstalledError(IcebergWriterCompatError):
 
 class UnsupportedSparkVersionError(IcebergWriterCompatError):
     """There is no jar for the installed PySpark."""
+
+
+class UnknownReportFormatError(IcebergWriterCompatError, ValueError):
+    """A report was written by a version of this project that this one cannot read."""

@@ -1,0 +1,195 @@
+"""What complies, what does not, and what would not: questions that change nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias, overload
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from iceberg_writer_compat import _jvm
+from iceberg_writer_compat.report import Report, Reports, RuleText, TableError
+
+Table: TypeAlias = "str | os.PathLike[str]"
+Tables: TypeAlias = "list[str] | list[Path] | list[Table] | tuple[Table, ...]"
+
+# What a call into the JVM raises because of the table it is about.
+TABLE_ERRORS = (PySparkException, Py4JJavaError)
+
+
+@overload
+def check(spark: SparkSession, tables: Table, version: int | None = None) -> Report: ...
+@overload
+def check(spark: SparkSession, tables: Tables, version: int | None = None) -> Reports: ...
+def check(
+    spark: SparkSession, tables: Table | Tables, version: int | None = None
+) -> Report | Reports:
+    """Tells what stands against the feature in a table, from its metadata alone.
+
+    Args:
+        spark: A session that has the extension.
+        tables: A name or path, with or without the feature; or several, whose reports come
+            together, with an error in the place of a table that cannot be read.
+        version: The version to look at; by default the latest.
+    """
+    door = _jvm.require(spark)
+    session = spark._jsparkSession
+    return _answer(spark, tables, lambda table: door.check(session, table, version))
+
+
+@overload
+def verify(
+    spark: SparkSession, tables: Table, version: int | None = None, files: int | None = None
+) -> Report: ...
+@overload
+def verify(
+    spark: SparkSession,
+    tables: Tables,
+    version: int | None = None,
+    files: int | None = None,
+) -> Reports: ...
+def verify(
+    spark: SparkSession,
+    tables: Table | Tables,
+    version: int | None = None,
+    files: int | None = None,
+) -> Report | Reports:
+    """Tells what `check` tells, and what the footers of the data files say, in a Spark job.
+
+    Args:
+        spark: A session that has the extension.
+        tables: A name or path, with or without the feature; or several, as `check` takes them.
+        version: The version to look at; by default the latest.
+        files: The most files to open of a table, spread evenly; by default all.
+    """
+    door = _jvm.require(spark)
+    session = spark._jsparkSession
+    return _answer(spark, tables, lambda table: door.verify(session, table, version, files))
+
+
+@overload
+def would_break(spark: SparkSession, statement: str) -> Report: ...
+@overload
+def would_break(spark: SparkSession, *, table: Table, schema: StructType | str) -> Report: ...
+def would_break(
+    spark: SparkSession,
+    statement: str | None = None,
+    *,
+    table: Table | None = None,
+    schema: StructType | str | None = None,
+) -> Report:
+    """Tells what a change would do to a table, without making it.
+
+    Args:
+        spark: A session that has the extension.
+        statement: An ALTER, CREATE or REPLACE statement.
+        table: Instead of a statement, a name or path,
+        schema: and the schema the table would have; as text it is written as in CREATE TABLE.
+    """
+    door = _jvm.require(spark)
+    if statement is not None and table is None and schema is None:
+        text = door.wouldBreak(spark._jsparkSession, statement)
+    elif statement is None and table is not None and schema is not None:
+        wanted = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+        text = door.wouldBreakSchema(spark._jsparkSession, _jvm.table_name(table), wanted.json())
+    else:
+        raise TypeError("Either a statement is needed, or both a table and a schema.")
+    return Report.from_json(text, spark)
+
+
+@overload
+def history(spark: SparkSession, tables: Table) -> Report: ...
+@overload
+def history(spark: SparkSession, tables: Tables) -> Reports: ...
+def history(spark: SparkSession, tables: Table | Tables) -> Report | Reports:
+    """Tells which version of a table first broke each rule, and which operation wrote it.
+
+    Args:
+        spark: A session that has the extension.
+        tables: A name or path, with or without the feature; or several, as `check` takes them.
+    """
+    door = _jvm.require(spark)
+    session = spark._jsparkSession
+    return _answer(spark, tables, lambda table: door.history(session, table))
+
+
+def explain(rule: str) -> RuleText:
+    """Tells what a rule says, why, and where it comes from; no session is needed."""
+    with _jvm.without_session() as door:
+        return RuleText.from_dict(json.loads(door.explain(rule)))
+
+
+def rules() -> tuple[RuleText, ...]:
+    """All rules; no session is needed."""
+    with _jvm.without_session() as door:
+        return tuple(map(RuleText.from_dict, json.loads(door.rules())))
+
+
+@overload
+def tables_in(spark: SparkSession, schema: str) -> list[str]: ...
+@overload
+def tables_in(spark: SparkSession, *, catalog: str) -> list[str]: ...
+def tables_in(
+    spark: SparkSession, schema: str | None = None, *, catalog: str | None = None
+) -> list[str]:
+    """The names of all Delta tables of a schema or catalog, as a statement spells them.
+
+    Args:
+        spark: The session.
+        schema: The name of a schema, as a statement spells it.
+        catalog: Instead of a schema, the name of a catalog.
+    """
+    if (schema is None) == (catalog is None):
+        raise TypeError("Either a schema is needed, or a catalog.")
+    if schema is not None:
+        schemas = [schema]
+    else:
+        name = quoted(str(catalog))
+        # Spark quotes these where it must.
+        rows = spark.sql(f"SHOW NAMESPACES IN {name}").collect()
+        schemas = [f"{name}.{row[0]}" for row in rows]
+    return [f"{s}.{table}" for s in schemas for table in _delta_tables(spark, s)]
+
+
+def _delta_tables(spark: SparkSession, schema: str) -> list[str]:
+    # This reads no log, so that a table whose log is broken is listed as well.
+    rows = spark.sql(
+        "SHOW TABLE EXTENDED IN IDENTIFIER(:schema) LIKE '*'", {"schema": schema}
+    ).collect()
+    return [
+        quoted(row.tableName)
+        for row in rows
+        if not row.isTemporary and re.search(r"(?mi)^Provider: delta$", row.information)
+    ]
+
+
+def quoted(name: str) -> str:
+    """A part of a name, as a statement spells it."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
+def failed(table: str, error: Exception) -> TableError:
+    """What is said of a table whose report ended with an error."""
+    return TableError(table, _jvm.condition(error), _jvm.message(error))
+
+
+def _answer(
+    spark: SparkSession, tables: Table | Tables, ask: Callable[[str], str]
+) -> Report | Reports:
+    if not isinstance(tables, (list, tuple)):
+        return Report.from_json(ask(_jvm.table_name(tables)), spark)
+    entries: list[Report | TableError] = []
+    for table in map(_jvm.table_name, tables):
+        try:
+            entries.append(Report.from_json(ask(table), spark))
+        except TABLE_ERRORS as error:
+            entries.append(failed(table, error))
+    return Reports(tuple(entries), spark)
