@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, overload
 
@@ -122,8 +122,13 @@ def history(spark: SparkSession, tables: Table | Tables) -> Report | Reports:
 
 def explain(rule: str) -> RuleText:
     """Tells what a rule says, why, and where it comes from; no session is needed."""
+    return explain_all([rule])[0]
+
+
+def explain_all(wanted: Sequence[str]) -> list[RuleText]:
+    """What `explain` tells, of several rules."""
     with _jvm.without_session() as door:
-        return RuleText.from_dict(json.loads(door.explain(rule)))
+        return [RuleText.from_dict(json.loads(door.explain(rule))) for rule in wanted]
 
 
 def rules() -> tuple[RuleText, ...]:

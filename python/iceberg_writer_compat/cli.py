@@ -458,7 +458,7 @@ def explain(rules: Sequence[str], form: str) -> int:
     no Spark session.
     """
     with _progress("reading the rules"):
-        found = [compat.explain(rule) for rule in rules] if rules else compat.rules()
+        found = checks.explain_all(rules) if rules else compat.rules()
     if form == "json":
         click.echo(json.dumps([rule.to_dict() for rule in found], indent=2, ensure_ascii=False))
     else:
