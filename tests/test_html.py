@@ -178,6 +178,8 @@ def test_several_tables(show: Open) -> None:
     page = show(Reports(entries).to_html())
     title = "4 tables: 1 compliant, 2 not compliant, 1 could not be read"
     assert page.locator("h1").inner_text() == title
+    counts = texts(page, "main > .card .bars .number")
+    assert dict(zip(texts(page, "main > .card .bars b"), counts, strict=True))["C7"] == "2"
     tables = ".overview tbody tr td:first-child"
     assert texts(page, tables) == ["spark_catalog.db.t", "db.good", "db.gone", "db.past"]
     page.locator(".overview th", has_text="Size").get_by_role("button").click()

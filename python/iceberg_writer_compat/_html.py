@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -109,8 +109,8 @@ def _counts(report: Report) -> Counter[str]:
     return Counter(finding.severity for finding in report.findings)
 
 
-def _bars(report: Report) -> list[_Bar]:
-    groups = _text.by_rule(report.findings)
+def _bars(findings: Sequence[Finding]) -> list[_Bar]:
+    groups = _text.by_rule(findings)
     longest = max(map(len, groups.values()), default=1)
     bars = [_bar(findings, longest) for findings in groups.values()]
     return sorted(bars, key=lambda bar: -bar.total)
