@@ -61,6 +61,12 @@ def table_name(table: object) -> str:
     raise TypeError(f"A table is given by its name or path, but this is of type {type(table)}.")
 
 
+def name_parts(spark: SparkSession, name: str) -> list[str]:
+    """The parts of a name, as Spark takes it apart."""
+    parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+    return [str(parts.apply(index)) for index in range(parts.size())]
+
+
 @contextmanager
 def without_session() -> Iterator[Any]:
     """The JVM object for what needs no session, if need be in a JVM that ends with the block."""

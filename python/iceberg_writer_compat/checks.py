@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeAlias, overload
 
 from py4j.protocol import Py4JJavaError
@@ -18,14 +17,17 @@ from iceberg_writer_compat import _jvm
 from iceberg_writer_compat.report import Report, Reports, RuleText, TableError
 
 Table: TypeAlias = "str | os.PathLike[str]"
-Tables: TypeAlias = "list[str] | list[Path] | list[Table] | tuple[Table, ...]"
+Tables: TypeAlias = "Sequence[str | os.PathLike[str]]"
 
 # What a call into the JVM raises because of the table it is about.
 TABLE_ERRORS = (PySparkException, Py4JJavaError)
 
 
+# Text is a sequence of text too; the first of two signatures goes before.
 @overload
-def check(spark: SparkSession, tables: Table, version: int | None = None) -> Report: ...
+def check(  # type: ignore[overload-overlap]
+    spark: SparkSession, tables: Table, version: int | None = None
+) -> Report: ...
 @overload
 def check(spark: SparkSession, tables: Tables, version: int | None = None) -> Reports: ...
 def check(
@@ -45,7 +47,7 @@ def check(
 
 
 @overload
-def verify(
+def verify(  # type: ignore[overload-overlap]
     spark: SparkSession, tables: Table, version: int | None = None, files: int | None = None
 ) -> Report: ...
 @overload
@@ -105,7 +107,9 @@ def would_break(
 
 
 @overload
-def history(spark: SparkSession, tables: Table) -> Report: ...
+def history(  # type: ignore[overload-overlap]
+    spark: SparkSession, tables: Table
+) -> Report: ...
 @overload
 def history(spark: SparkSession, tables: Tables) -> Reports: ...
 def history(spark: SparkSession, tables: Table | Tables) -> Report | Reports:
@@ -154,10 +158,10 @@ def tables_in(
     if (schema is None) == (catalog is None):
         raise TypeError("Either a schema is needed, or a catalog.")
     if schema is not None:
-        schemas = [schema]
+        schemas = [".".join(map(_quoted, _jvm.name_parts(spark, schema)))]
     else:
-        name = quoted(str(catalog))
-        # Spark quotes these where it must.
+        name = _quoted(str(catalog))
+        # Spark quotes these names where it must.
         rows = spark.sql(f"SHOW NAMESPACES IN {name}").collect()
         schemas = [f"{name}.{row[0]}" for row in rows]
     return [f"{s}.{table}" for s in schemas for table in _delta_tables(spark, s)]
@@ -165,17 +169,15 @@ def tables_in(
 
 def _delta_tables(spark: SparkSession, schema: str) -> list[str]:
     # This reads no log, so that a table whose log is broken is listed as well.
-    rows = spark.sql(
-        "SHOW TABLE EXTENDED IN IDENTIFIER(:schema) LIKE '*'", {"schema": schema}
-    ).collect()
+    rows = spark.sql(f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
     return [
-        quoted(row.tableName)
+        _quoted(row.tableName)
         for row in rows
         if not row.isTemporary and re.search(r"(?mi)^Provider: delta$", row.information)
     ]
 
 
-def quoted(name: str) -> str:
+def _quoted(name: str) -> str:
     """A part of a name, as a statement spells it."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     return name if plain else "`" + name.replace("`", "``") + "`"
@@ -189,7 +191,7 @@ def failed(table: str, error: Exception) -> TableError:
 def _answer(
     spark: SparkSession, tables: Table | Tables, ask: Callable[[str], str]
 ) -> Report | Reports:
-    if not isinstance(tables, (list, tuple)):
+    if isinstance(tables, (str, bytes)) or not isinstance(tables, Sequence):
         return Report.from_json(ask(_jvm.table_name(tables)), spark)
     entries: list[Report | TableError] = []
     for table in map(_jvm.table_name, tables):
