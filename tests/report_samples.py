@@ -46,16 +46,22 @@ def column(name: str, *path: str, **changes: Any) -> Json:
     } | changes
 
 
+def feature(name: str, **changes: Any) -> Json:
+    """A table feature that has no property and is not in use."""
+    facts = {"supported": True, "active": False, "enabled": None, "allowed": True}
+    return {"name": name, **facts, **changes}
+
+
 def facts(**changes: Any) -> Json:
     """The facts about a table with the feature."""
     return {
         "reader_version": 2,
         "writer_version": 7,
         "features": [
-            {"name": "columnMapping", "supported": True, "active": True, "allowed": True},
-            {"name": "invariants", "supported": True, "active": False, "allowed": True},
-            {"name": "deletionVectors", "supported": True, "active": False, "allowed": False},
-            {"name": "rowTracking", "supported": False, "active": False, "allowed": False},
+            feature("columnMapping", active=True, enabled=True),
+            feature("invariants"),
+            feature("deletionVectors", enabled=False, allowed=False),
+            feature("rowTracking", supported=False, enabled=False, allowed=False),
         ],
         "column_mapping_mode": "id",
         "max_column_id": 4,

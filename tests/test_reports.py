@@ -51,7 +51,7 @@ def test_nothing_is_lost(sample: samples.Json) -> None:
 def test_values_are_typed() -> None:
     report = Report.from_dict(samples.broken())
     assert report.timestamp == datetime(2026, 11, 18, 12, tzinfo=timezone.utc)
-    assert report.facts.features[0] == Feature("columnMapping", True, True, True)
+    assert report.facts.features[0] == Feature("columnMapping", True, True, True, True)
     assert report.columns[3].path == ("s", "l", "element")
     assert report.findings[0].place.physical_name == "col-1"
     assert not report.compliant
@@ -149,8 +149,9 @@ def test_text() -> None:
     for wanted in (
         "  the feature       is on",
         "  protocol          reader 2, writer 7",
+        "  supported         columnMapping, invariants, deletionVectors",
         "  active            columnMapping",
-        "  supported only    invariants, deletionVectors",
+        "  enabled           columnMapping",
         "  not allowed       deletionVectors",
         "  column mapping    id, highest id 4",
         "  partitioned by    p",

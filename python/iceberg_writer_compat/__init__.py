@@ -23,6 +23,7 @@ from iceberg_writer_compat.exceptions import (
     NotInstalledError,
     SparkConnectNotSupportedError,
     UnknownReportFormatError,
+    UnreadableTableError,
     UnsupportedSparkVersionError,
 )
 from iceberg_writer_compat.report import (
@@ -71,6 +72,7 @@ __all__ = [
     "SparkConnectNotSupportedError",
     "TableError",
     "UnknownReportFormatError",
+    "UnreadableTableError",
     "UnsupportedSparkVersionError",
     "__version__",
     "check",

@@ -20,6 +20,7 @@ from iceberg_writer_compat.exceptions import (
     NoActiveSessionError,
     NotInstalledError,
     SparkConnectNotSupportedError,
+    UnreadableTableError,
 )
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -85,10 +86,21 @@ def without_session() -> Iterator[Any]:
         gateway.proc.wait()
 
 
+@contextmanager
+def without_stack() -> Iterator[None]:
+    """Raises what PySpark has no exception for as a line instead of a stack."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise UnreadableTableError(message(error), condition(error)) from None
+
+
 def condition(error: Exception) -> str | None:
     """The condition of an error that the JVM raised, if it has one."""
     if isinstance(error, PySparkException):
         return error.getCondition()
+    if isinstance(error, UnreadableTableError):
+        return error.condition
     if isinstance(error, Py4JJavaError):
         java, gateway = error.java_exception, SparkContext._gateway
         if gateway is not None and is_instance_of(gateway, java, "org.apache.spark.SparkThrowable"):
@@ -101,7 +113,7 @@ def message(error: Exception) -> str:
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getMessage() or error.java_exception.toString())
     # PySpark adds the JVM's stack trace where a session asks for it.
-    return str(error).split("\n\nJVM stacktrace:")[0]
+    return str(error).split("\n\nJVM stacktrace:")[0].strip()
 
 
 def refuse_remote(options: Mapping[str, Any]) -> None:

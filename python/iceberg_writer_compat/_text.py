@@ -129,8 +129,9 @@ def facts(value: Facts) -> list[tuple[str, str]]:
 
 def _features(value: Facts) -> Iterator[tuple[str, str]]:
     supported = [feature for feature in value.features if feature.supported]
+    yield "supported", ", ".join(f.name for f in supported)
     yield "active", ", ".join(f.name for f in supported if f.active)
-    yield "supported only", ", ".join(f.name for f in supported if not f.active)
+    yield "enabled", ", ".join(f.name for f in supported if f.enabled)
     yield "not allowed", ", ".join(f.name for f in supported if not f.allowed)
 
 

@@ -6,21 +6,22 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias, overload
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_writer_compat import _jvm
+from iceberg_writer_compat.exceptions import UnreadableTableError
 from iceberg_writer_compat.report import Report, Reports, RuleText, TableError
 
 Table: TypeAlias = "str | os.PathLike[str]"
 Tables: TypeAlias = "Sequence[str | os.PathLike[str]]"
 
-# What a call into the JVM raises because of the table it is about.
-TABLE_ERRORS = (PySparkException, Py4JJavaError)
+# What a report ends with because of the table it is about.
+TABLE_ERRORS = (PySparkException, UnreadableTableError)
 
 
 # Text is a sequence of text too; the first of two signatures goes before.
@@ -96,14 +97,14 @@ def would_break(
         schema: and the schema the table would have; as text it is written as in CREATE TABLE.
     """
     door = _jvm.require(spark)
+    session = spark._jsparkSession
     if statement is not None and table is None and schema is None:
-        text = door.wouldBreak(spark._jsparkSession, statement)
-    elif statement is None and table is not None and schema is not None:
+        return _report(spark, lambda: door.wouldBreak(session, statement))
+    if statement is None and table is not None and schema is not None:
+        name = _jvm.table_name(table)
         wanted = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-        text = door.wouldBreakSchema(spark._jsparkSession, _jvm.table_name(table), wanted.json())
-    else:
-        raise TypeError("Either a statement is needed, or both a table and a schema.")
-    return Report.from_json(text, spark)
+        return _report(spark, lambda: door.wouldBreakSchema(session, name, wanted.json()))
+    raise TypeError("Either a statement is needed, or both a table and a schema.")
 
 
 @overload
@@ -131,7 +132,7 @@ def explain(rule: str) -> RuleText:
 
 def explain_all(wanted: Sequence[str]) -> list[RuleText]:
     """What `explain` tells, of several rules."""
-    with _jvm.without_session() as door:
+    with _jvm.without_session() as door, _jvm.without_stack():
         return [RuleText.from_dict(json.loads(door.explain(rule))) for rule in wanted]
 
 
@@ -192,11 +193,17 @@ def _answer(
     spark: SparkSession, tables: Table | Tables, ask: Callable[[str], str]
 ) -> Report | Reports:
     if isinstance(tables, (str, bytes)) or not isinstance(tables, Sequence):
-        return Report.from_json(ask(_jvm.table_name(tables)), spark)
+        name = _jvm.table_name(tables)
+        return _report(spark, lambda: ask(name))
     entries: list[Report | TableError] = []
-    for table in map(_jvm.table_name, tables):
+    for name in map(_jvm.table_name, tables):
         try:
-            entries.append(Report.from_json(ask(table), spark))
+            entries.append(_report(spark, partial(ask, name)))
         except TABLE_ERRORS as error:
-            entries.append(failed(table, error))
+            entries.append(failed(name, error))
     return Reports(tuple(entries), spark)
+
+
+def _report(spark: SparkSession, ask: Callable[[], str]) -> Report:
+    with _jvm.without_stack():
+        return Report.from_json(ask(), spark)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeAlias
 
 import click
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
@@ -24,7 +26,7 @@ _REFUSED = 1
 _FAILED = 2
 _INTERRUPTED = 130
 
-_ERRORS = (compat.IcebergWriterCompatError, *checks.TABLE_ERRORS)
+_ERRORS = (compat.IcebergWriterCompatError, PySparkException, Py4JJavaError)
 
 
 def _examples(*commands: str) -> str:
@@ -130,7 +132,8 @@ def _verbose() -> bool:
 
 def _say(error: Exception, table: str | None = None) -> None:
     if _verbose():
-        click.echo("".join(traceback.format_exception(error)), err=True)
+        # PySpark leaves the JVM's stack in the context of its own exceptions.
+        click.echo("".join(traceback.format_exception(error.__context__ or error)), err=True)
     else:
         click.echo(("" if table is None else f"{table}: ") + _jvm.message(error), err=True)
 

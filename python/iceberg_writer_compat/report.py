@@ -97,12 +97,14 @@ class Feature:
         name: Its name in the protocol.
         supported: Whether the protocol lists it.
         active: Whether the table makes use of it.
+        enabled: Whether the property that switches it on is on; None if it has none.
         allowed: Whether a table with icebergWriterCompatV1 may have it.
     """
 
     name: str
     supported: bool
     active: bool
+    enabled: bool | None
     allowed: bool
 
 
