@@ -20,7 +20,6 @@ import iceberg_writer_compat
 from conftest import Table
 from iceberg_writer_compat import cli
 
-
 REPORTS = ("check", "verify", "history")
 
 
