@@ -20,7 +20,6 @@ from iceberg_writer_compat import _text
 if TYPE_CHECKING:
     from iceberg_writer_compat.report import Column, Finding, Report, Reports, Severity
 
-_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 _LISTED = 20
 
 
@@ -59,7 +58,7 @@ def page(reports: Reports) -> str:
         script=script,
         style=style,
         script_hash=f"sha256-{digest}",
-        severities=_SEVERITIES,
+        severities=_text.SEVERITIES,
         version=version("iceberg-writer-compat"),
     )
 
@@ -85,6 +84,7 @@ def _environment() -> Environment:
         "enabling": _text.enabling,
         "facts": _text.facts,
         "quoted": _quoted,
+        "ranked": _text.ranked,
         "since": _text.since,
         "size": _text.size,
         "source": _text.source,
@@ -118,7 +118,7 @@ def _bars(findings: Sequence[Finding]) -> list[_Bar]:
 
 def _bar(findings: list[Finding], longest: int) -> _Bar:
     counts = Counter(finding.severity for finding in findings)
-    parts = tuple((s, 100 * counts[s] / longest) for s in _SEVERITIES if counts[s])
+    parts = tuple((s, 100 * counts[s] / longest) for s in _text.SEVERITIES if counts[s])
     return _Bar(findings[0].rule, findings[0].required, len(findings), parts)
 
 

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
         Report,
         Reports,
         RuleText,
+        Severity,
         TableError,
     )
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 _WIDTH = 100
 # A table with thousands of columns breaks a rule thousands of times.
@@ -49,7 +52,7 @@ def _history_verdict(report: Report) -> str:
     if not broken:
         return f"no rule was broken in {versions}"
     mended = sum(finding.mended_version is not None for finding in broken)
-    return f"{count(len(broken), 'violation')} in {versions}, {mended} of them mended since"
+    return f"{count(len(broken), 'violation')} in {versions}, {mended or 'none'} mended since"
 
 
 def overall(reports: Reports) -> str:
@@ -62,6 +65,11 @@ def overall(reports: Reports) -> str:
     }
     listed = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
     return f"{count(len(reports), 'table')}: {listed}" if listed else "no tables"
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings with the gravest first, otherwise in their order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def by_rule(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
@@ -105,7 +113,7 @@ def enabling(value: Enabling) -> str:
         + ("" if value.exact else ", by estimate"),
         "blocked": "is off, and cannot be enabled as the table is",
     }[value.verdict]
-    return f"{answer}: {value.reason}" if value.reason else answer
+    return answer if value.verdict == "enabled" else f"{answer}: {value.reason}"
 
 
 def facts(value: Facts) -> list[tuple[str, str]]:
@@ -173,16 +181,20 @@ def report(value: Report) -> str:
         named.insert(0, ("statement", value.statement))
     lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
     lines += [line for name, text in named for line in _entry(name, text, 18)]
-    for group in by_rule(value.findings).values():
-        lines += ["", *_findings(group)]
+    for severity in SEVERITIES:
+        findings = [finding for finding in value.findings if finding.severity == severity]
+        for group in by_rule(findings).values():
+            lines += ["", *_findings(group)]
     return "\n".join(lines)
 
 
 def _findings(group: Sequence[Finding]) -> Iterator[str]:
+    """What one rule has to say; a reason or fix that all findings share is there once."""
     shown = group[:_LISTED]
-    reasons = {finding.why for finding in shown}
+    one_reason = len({finding.why for finding in shown}) == 1
+    one_fix = len({finding.fix for finding in shown}) == 1
     yield from _entry(f"{group[0].rule} {group[0].severity}", group[0].required, 12)
-    if len(reasons) == 1:
+    if one_reason:
         yield from _entry("  why", group[0].why, 12)
     for finding in shown:
         files = "" if finding.files is None else f" ({count(finding.files, 'file')})"
@@ -191,11 +203,14 @@ def _findings(group: Sequence[Finding]) -> Iterator[str]:
         for example in finding.examples:
             yield from _entry("", example, 12)
         yield from _entry("  since", since(finding), 12)
-        if len(reasons) > 1:
+        if not one_reason:
             yield from _entry("  why", finding.why, 12)
-        yield from _entry("  fix", finding.fix, 12, wrap=False)
+        if not one_fix:
+            yield from _entry("  fix", finding.fix, 12, wrap=False)
     if len(group) > len(shown):
         yield f"    and {count(len(group) - len(shown), 'more finding')}"
+    if one_fix:
+        yield from _entry("  fix", group[0].fix, 12, wrap=False)
 
 
 def error(value: TableError) -> str:
