@@ -22,7 +22,7 @@ scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION 
 help: ## Show what there is to run
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(jars)/.staged-$(DEFAULT_SPARK) ## Install and build everything a session needs
+setup: $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
 
 demo: setup ## Make a table in a scratch folder, change it, and show what its log says
 	@mkdir -p target
@@ -33,14 +33,14 @@ test: setup ## Run every test; SPARK=4.0 or 4.2 runs the Scala tests of that Spa
 	$(bin)/pytest -c python/pyproject.toml --rootdir . tests
 
 lint: setup ## Check the format and types of all code, with warnings as errors
-	$(bin)/ruff check --config python/pyproject.toml python tests demo
-	$(bin)/ruff format --check --config python/pyproject.toml python tests demo
-	$(bin)/mypy --config-file python/pyproject.toml python/iceberg_writer_compat tests demo
+	$(bin)/ruff check --config python/pyproject.toml python tests demo build
+	$(bin)/ruff format --check --config python/pyproject.toml python tests demo build
+	$(bin)/mypy --config-file python/pyproject.toml python/iceberg_writer_compat tests demo build
 	$(sbt) scalafmtCheckAll scalafmtSbtCheck $(call line,$(DEFAULT_SPARK))/Test/compile
 
 format: setup ## Format all code
-	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo
-	$(bin)/ruff format --config python/pyproject.toml python tests demo
+	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo build
+	$(bin)/ruff format --config python/pyproject.toml python tests demo build
 	$(sbt) scalafmtAll scalafmtSbt
 
 docs: setup ## Write docs/rules.md anew, from the rules and their examples
@@ -67,6 +67,11 @@ distclean: clean ## Remove what was built and what was installed
 
 .tools/launcher/sbt-launch.jar: project/build.properties | .venv/.installed
 	build/setup launcher
+	@touch $@
+
+.tools/browser/.installed: build/setup build/unpack_browser.py | .venv/.installed
+	build/setup browser
+	@mkdir -p $(@D)
 	@touch $@
 
 $(jars)/.staged-%: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import pty
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +20,11 @@ import iceberg_writer_compat
 from conftest import Table
 from iceberg_writer_compat import cli
 
+REPORTS = ("check", "verify", "history")
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+def run(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments], input=text)
 
 
 def test_version() -> None:
@@ -26,15 +33,43 @@ def test_version() -> None:
     assert iceberg_writer_compat.__version__ in result.stdout
 
 
-def test_help_lists_the_commands() -> None:
-    for command in ("enable", "disable", "is-enabled"):
-        assert command in run("--help").stdout
-        assert "TABLE" in run(command, "--help").stdout
+def test_help() -> None:
+    listed = run("--help").stdout
+    for command in (*REPORTS, "would-break", "explain", "enable", "disable", "is-enabled"):
+        assert f"\n  {command} " in listed
+        shown = run(command, "--help").stdout
+        assert f"\n    iceberg-writer-compat {command} " in shown
+        assert "--output" in shown or command in ("enable", "disable", "is-enabled")
+    for command in REPORTS:
+        shown = run(command, "--help").stdout
+        assert "text|json|html FILE" in shown
+        for option in ("--schema", "--catalog", "--from-file", "--conf", "--verbose"):
+            assert f"\n  {option} " in shown
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["enable"], ["unknown", "t"], ["enable", "t", "--conf", "x"], ["enable", "t", "--conf", "=x"]],
+    [
+        ["enable"],
+        ["unknown", "t"],
+        ["enable", "t", "--conf", "x"],
+        ["enable", "t", "--conf", "=x"],
+        ["check"],
+        ["check", "t", "--output", "xml"],
+        ["check", "t", "--output", "html"],
+        ["check", "--output", "html", "t"],
+        ["check", "t", "--output", "html", "no/such/folder/report.html"],
+        ["check", "t", "--output", "html", "/"],
+        ["check", "t", "--at-version", "-1"],
+        ["check", "t", "--at-version", "x"],
+        ["check", "--from-file", "no-such-file"],
+        ["verify", "t", "--files", "0"],
+        ["history", "t", "--at-version", "1"],
+        ["would-break"],
+        ["would-break", "--table", "t"],
+        ["would-break", "ALTER TABLE t", "--table", "t", "--columns", "a INT"],
+        ["explain", "C7", "--output", "html"],
+    ],
 )
 def test_wrong_usage(arguments: list[str]) -> None:
     result = run(*arguments)
@@ -92,6 +127,202 @@ def test_conf_is_set(table: Table) -> None:
     assert run("is-enabled", table.name, "--conf", "spark.x=a=b").exit_code == 0
     assert table.spark.conf.get("spark.x") == "a=b"
     table.spark.conf.unset("spark.x")
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def good(table: Table) -> str:
+    """The name of a table that complies."""
+    table.create()
+    return table.name
+
+
+@pytest.fixture
+def bad(table: Table) -> Iterator[str]:
+    """The name of a table that does not comply."""
+    name = f"{table}_bad"
+    table.spark.sql(f"CREATE TABLE {name} USING delta AS SELECT CAST(1 AS SMALLINT) AS a")
+    yield name
+    table.spark.sql(f"DROP TABLE {name}")
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_exit_codes(command: str, good: str, bad: str) -> None:
+    result = run(command, good)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f".{good}: " in result.stdout
+    result = run(command, good, bad)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.endswith("2 tables: 1 compliant, 1 not compliant\n")
+    result = run(command, bad, "no_such_table", good)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("no_such_table: [TABLE_OR_VIEW_NOT_FOUND]")
+    assert "\tat " not in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout.endswith("3 tables: 1 compliant, 1 not compliant, 1 could not be read\n")
+
+
+def test_bad_names(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("it's; DROP TABLE x", "`a`b`", str(tmp_path), str(tmp_path / "none"), ""):
+        result = run("check", "--", name)
+        assert result.exit_code == 2
+        assert result.stderr.startswith(f"{name}: [")
+        assert "\tat " not in result.stderr
+        assert result.stdout == ""
+
+
+def test_text(bad: str) -> None:
+    result = run("check", bad)
+    assert "not compliant: " in result.stdout.splitlines()[0]
+    assert "\n  C7 error " in result.stdout
+    assert "\n    fix " in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_json(good: str, bad: str) -> None:
+    result = run("check", good, bad, "no_such_table", "--output", "json")
+    assert result.exit_code == 2
+    written = json.loads(result.stdout)
+    assert [entry.get("compliant") for entry in written["tables"]] == [True, False, None]
+    assert written["tables"][2]["error"]["condition"] == "TABLE_OR_VIEW_NOT_FOUND"
+    assert not iceberg_writer_compat.Reports.from_dict(written).compliant
+
+
+@pytest.mark.parametrize("output", [["--output", "html"], ["--output=html"]])
+def test_html(output: list[str], good: str, bad: str, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    result = run("check", good, *output, file, bad)
+    assert (result.exit_code, result.output) == (1, "")
+    page = file.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "2 tables: 1 compliant, 1 not compliant" in page
+    result = run("check", good, *output, "-")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<!doctype html>")
+
+
+def test_tables_from_a_file(good: str, bad: str, tmp_path: Path) -> None:
+    listed = tmp_path / "tables.txt"
+    listed.write_text(f"# mine\n\n  {good}  \n{bad}\n{good}\n", encoding="utf-8")
+    for result in (
+        run("check", "--from-file", listed),
+        run("check", "--from-file", "-", text=listed.read_text(encoding="utf-8")),
+    ):
+        assert result.exit_code == 1
+        assert result.stdout.endswith("2 tables: 1 compliant, 1 not compliant\n")
+    listed.write_text("# nothing\n", encoding="utf-8")
+    result = run("check", "--from-file", listed)
+    assert result.exit_code == 2
+    assert result.stderr == "There is no Delta table to look at.\n"
+
+
+def test_tables_of_a_schema(spark: SparkSession) -> None:
+    spark.sql("CREATE SCHEMA commanded")
+    for number in range(2):
+        spark.sql(
+            f"CREATE TABLE commanded.t{number} (a INT) USING delta "
+            "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+        )
+    result = run("check", "--schema", "commanded", "commanded.t1")
+    assert result.stdout.endswith("2 tables: 2 compliant\n")
+    assert result.exit_code == 0
+    spark.sql("DROP SCHEMA commanded CASCADE")
+    result = run("check", "--schema", "commanded")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("[SCHEMA_NOT_FOUND]")
+
+
+def test_at_version(table: Table) -> None:
+    table.spark.sql(f"CREATE TABLE {table} (a INT) USING delta")
+    assert run("enable", table).exit_code == 0
+    assert run("check", table).exit_code == 0
+    assert run("check", table, "--at-version", "0").exit_code == 1
+    assert run("check", table, "--at-version", "99").exit_code == 2
+
+
+def test_would_break(table: Table) -> None:
+    table.create()
+    change = f"ALTER TABLE {table} ADD COLUMN n"
+    assert run("would-break", f"{change} INT").exit_code == 0
+    result = run("would-break", f"{change} SMALLINT")
+    assert result.exit_code == 1
+    assert "this would break it: " in result.stdout.splitlines()[0]
+    columns = ["--table", table, "--columns"]
+    assert run("would-break", *columns, "a INT, b STRING, c DATE").exit_code == 0
+    assert run("would-break", *columns, "a SMALLINT").exit_code == 1
+    for wrong in (["SELECT 1"], ["not SQL"], [*columns, "not a schema, at all"]):
+        result = run("would-break", *wrong)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("[")
+        assert "\tat " not in result.stderr
+    assert table.log.version == 0
+
+
+def test_explain() -> None:
+    result = run("explain", "c7", "B1")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("  C7 ")
+    assert "\n  B1 " in result.stdout
+    ids = [rule["rule"] for rule in json.loads(run("explain", "--output", "json").stdout)]
+    assert {"A1", "C7", "N3"} <= set(ids)
+    assert [rule.rule for rule in iceberg_writer_compat.rules()] == ids
+    result = run("explain", "Z9")
+    assert result.exit_code == 2
+    assert "Z9" in result.stderr
+    assert "\tat " not in result.stderr
+
+
+def test_explain_needs_no_session(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("iceberg-writer-compat")
+    done = subprocess.run(
+        [command, "explain", "C7"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("  C7 ")
+    assert done.returncode == 0
+    unknown = subprocess.run(
+        [command, "explain", "Z9"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert "Z9" in unknown.stderr
+    assert "Traceback" not in unknown.stderr
+    assert unknown.returncode == 2
+
+
+def test_progress_is_for_terminals(good: str, table: Table, tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        # Reading ends in an error once nobody holds the terminal any more.
+        with contextlib.suppress(OSError):
+            while piece := os.read(controller, 65536):
+                shown.extend(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    conf = {"spark.master": "local[1]", "spark.driver.bindAddress": "127.0.0.1"}
+    settings = [f"--conf={key}={value}" for key, value in conf.items()]
+    command = Path(sys.executable).with_name("iceberg-writer-compat")
+    done = subprocess.run(
+        [command, "check", str(table.folder), *settings],
+        cwd=tmp_path,
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        timeout=100,
+    )
+    os.close(terminal)
+    reader.join(timeout=20)
+    os.close(controller)
+    assert done.returncode == 0
+    assert b"starting Spark" in shown
+    assert table.folder.name.encode() in shown
+    assert b"WARN" not in shown
+    assert done.stdout.splitlines()[0].endswith(": compliant")
+    assert "starting Spark" not in done.stdout
 
 
 def test_as_a_command(table: Table, tmp_path: Path) -> None:

@@ -1,19 +1,44 @@
 """Delta tables that are safe to read and write as Apache Iceberg tables.
 
 The work is done in the JVM by a Spark session extension; this package starts sessions that have
-it, and switches the table feature `icebergWriterCompatV1` on and off.
+it, switches the table feature `icebergWriterCompatV1` on and off, and tells what complies.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import version as _version
 
+from iceberg_writer_compat.checks import (
+    check,
+    explain,
+    history,
+    rules,
+    tables_in,
+    verify,
+    would_break,
+)
 from iceberg_writer_compat.exceptions import (
     IcebergWriterCompatError,
     NoActiveSessionError,
     NotInstalledError,
     SparkConnectNotSupportedError,
+    UnknownReportFormatError,
+    UnreadableTableError,
     UnsupportedSparkVersionError,
+)
+from iceberg_writer_compat.report import (
+    Audit,
+    Column,
+    Enabling,
+    Facts,
+    Feature,
+    Finding,
+    History,
+    Place,
+    Report,
+    Reports,
+    RuleText,
+    TableError,
 )
 from iceberg_writer_compat.session import (
     configure_spark_with_iceberg_writer_compat,
@@ -28,19 +53,40 @@ from iceberg_writer_compat.tables import (
 )
 
 __all__ = [
+    "Audit",
+    "Column",
     "DisableResult",
     "EnableResult",
+    "Enabling",
+    "Facts",
+    "Feature",
+    "Finding",
+    "History",
     "IcebergWriterCompatError",
     "NoActiveSessionError",
     "NotInstalledError",
+    "Place",
+    "Report",
+    "Reports",
+    "RuleText",
     "SparkConnectNotSupportedError",
+    "TableError",
+    "UnknownReportFormatError",
+    "UnreadableTableError",
     "UnsupportedSparkVersionError",
     "__version__",
+    "check",
     "configure_spark_with_iceberg_writer_compat",
     "disable_iceberg_writer_compat",
     "enable_iceberg_writer_compat",
+    "explain",
+    "history",
     "is_iceberg_writer_compat_enabled",
     "maven_coordinate",
+    "rules",
+    "tables_in",
+    "verify",
+    "would_break",
 ]
 
 __version__ = _version("iceberg-writer-compat")

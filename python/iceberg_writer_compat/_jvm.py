@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from pyspark import SparkContext
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from iceberg_writer_compat import _jars
 from iceberg_writer_compat.exceptions import (
     NoActiveSessionError,
     NotInstalledError,
     SparkConnectNotSupportedError,
+    UnreadableTableError,
 )
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -43,6 +51,69 @@ def require(spark: object) -> Any:
     if not facade.isInstalled():
         refuse(f"{OWN_EXTENSION} is not in spark.sql.extensions, or could not be loaded")
     return facade
+
+
+def table_name(table: object) -> str:
+    """A table as the JVM takes it: a name, or a path as text."""
+    if isinstance(table, str):
+        return table
+    if isinstance(table, os.PathLike):
+        return os.fsdecode(table)
+    raise TypeError(f"A table is given by its name or path, but this is of type {type(table)}.")
+
+
+def name_parts(spark: SparkSession, name: str) -> list[str]:
+    """The parts of a name, as Spark takes it apart."""
+    parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+    return [str(parts.apply(index)) for index in range(parts.size())]
+
+
+@contextmanager
+def without_session() -> Iterator[Any]:
+    """The JVM object for what needs no session, if need be in a JVM that ends with the block."""
+    running = None if SparkContext._jvm is None else _facade(SparkContext._jvm)
+    if running is not None:
+        yield running
+        return
+    conf = SparkConf(loadDefaults=False)
+    conf.set("spark.jars", _jars.own_jar(_jars.spark_line()).as_uri())
+    gateway = launch_gateway(conf, {"stderr": subprocess.DEVNULL})
+    try:
+        yield _facade(gateway.jvm)
+    finally:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
+@contextmanager
+def without_stack() -> Iterator[None]:
+    """Raises what PySpark has no exception for as a line instead of a stack."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise UnreadableTableError(message(error), condition(error)) from None
+
+
+def condition(error: Exception) -> str | None:
+    """The condition of an error that the JVM raised, if it has one."""
+    if isinstance(error, PySparkException):
+        return error.getCondition()
+    if isinstance(error, UnreadableTableError):
+        return error.condition
+    if isinstance(error, Py4JJavaError):
+        java, gateway = error.java_exception, SparkContext._gateway
+        if gateway is not None and is_instance_of(gateway, java, "org.apache.spark.SparkThrowable"):
+            return str(java.getCondition())
+    return None
+
+
+def message(error: Exception) -> str:
+    """The text of an error that the JVM raised, without its stack."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getMessage() or error.java_exception.toString())
+    # PySpark adds the JVM's stack trace where a session asks for it.
+    return str(error).split("\n\nJVM stacktrace:")[0].strip()
 
 
 def refuse_remote(options: Mapping[str, Any]) -> None:

@@ -2,78 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 import click
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
+from iceberg_writer_compat import _jvm, checks
 
 _REFUSED = 1
 _FAILED = 2
+_INTERRUPTED = 130
 
-_Command = Callable[[SparkSession, str], int]
+_ERRORS = (compat.IcebergWriterCompatError, PySparkException, Py4JJavaError)
 
 
-@click.group()
+def _examples(*commands: str) -> str:
+    """The end of a help text; what follows this mark is not wrapped."""
+    return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
+@click.group(
+    epilog=_examples(
+        "iceberg-writer-compat check db.orders",
+        "iceberg-writer-compat check --schema db --output html report.html",
+        "iceberg-writer-compat verify /data/orders --files 1000",
+        'iceberg-writer-compat would-break "ALTER TABLE db.orders ADD COLUMN age SMALLINT"',
+        "iceberg-writer-compat explain C7",
+        "iceberg-writer-compat enable db.orders",
+    )
+)
 @click.version_option(compat.__version__, package_name="iceberg-writer-compat")
 def main() -> None:
-    """Switch icebergWriterCompatV1 on and off for Delta tables.
+    """Delta tables that are safe to read and write as Apache Iceberg tables.
 
-    TABLE is a path, or a name in the session's catalog. The exit code is 0 for success, 1 if the
-    table was refused or does not have the feature, and 2 for wrong usage or set-up.
+    See what stands against the table feature icebergWriterCompatV1, and switch it on and off.
+    TABLE is a path, or a name in the session's catalog.
+
+    The exit code is 0 for success and for tables that comply, 1 for a table that does not comply
+    and a change that was refused, and 2 for wrong usage or set-up and a table that cannot be read.
     """
 
 
-def _command(run: _Command) -> click.Command:
-    """Makes a command of a function that is given a session and a table."""
-
-    @click.argument("table")
-    @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of the session.")
-    @click.option("--verbose", is_flag=True, help="Show Spark's log and stack traces.")
-    @wraps(run)
-    def invoke(table: str, conf: tuple[str, ...], verbose: bool) -> None:
-        settings = dict(_setting(entry) for entry in conf)
-        try:
-            with _spark_log(verbose):
-                code = run(_session(settings), table)
-        except (compat.IcebergWriterCompatError, PySparkException, Py4JJavaError) as error:
-            click.echo(traceback.format_exc() if verbose else _message(error), err=True)
-            code = _exit_code(error)
-        sys.exit(code)
-
-    return main.command(run.__name__.replace("_", "-"))(invoke)
-
-
-@_command
-def enable(spark: SparkSession, table: str) -> int:
-    """Switch the feature on for TABLE."""
-    changed = compat.enable_iceberg_writer_compat(spark, table).changed
-    click.echo(f"{table}: icebergWriterCompatV1 is on" + ("" if changed else ", as it was before"))
-    return 0
-
-
-@_command
-def disable(spark: SparkSession, table: str) -> int:
-    """Take the feature out of TABLE."""
-    changed = compat.disable_iceberg_writer_compat(spark, table).changed
-    click.echo(f"{table}: icebergWriterCompatV1 is off" + ("" if changed else ", as it was before"))
-    return 0
-
-
-@_command
-def is_enabled(spark: SparkSession, table: str) -> int:
-    """Tell whether TABLE has the feature on."""
-    enabled = compat.is_iceberg_writer_compat_enabled(spark, table)
-    click.echo(f"{table}: icebergWriterCompatV1 is {'on' if enabled else 'off'}")
-    return 0 if enabled else _REFUSED
+# --- What commands have in common -----------------------------------------------------------------
 
 
 def _setting(entry: str) -> tuple[str, str]:
@@ -83,31 +66,96 @@ def _setting(entry: str) -> tuple[str, str]:
     return key, value
 
 
+_Run: TypeAlias = Callable[..., int]
+
+
+def _command(
+    name: str, *examples: str, cls: type[click.Command] = click.Command
+) -> Callable[[_Run], click.Command]:
+    """Makes a command of a function that answers with an exit code."""
+
+    def make(run: _Run) -> click.Command:
+        @wraps(run)
+        def invoke(**arguments: Any) -> NoReturn:
+            try:
+                code = run(**arguments)
+            except _ERRORS as error:
+                _say(error)
+                code = _exit_code(error)
+            except KeyboardInterrupt:
+                # Click would make it the exit code of a table that does not comply.
+                code = _INTERRUPTED
+            sys.exit(code)
+
+        return main.command(name, cls=cls, epilog=_examples(*examples))(invoke)
+
+    return make
+
+
+def _options(*options: Callable[[_Run], _Run]) -> Callable[[_Run], _Run]:
+    """Several options as one decorator, in the order of the help text."""
+
+    def add(run: _Run) -> _Run:
+        for option in reversed(options):
+            run = option(run)
+        return run
+
+    return add
+
+
+def _set_verbose(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    context.obj = value
+
+
+_session_options = _options(
+    click.option(
+        "--conf",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=lambda _context, _parameter, entries: dict(map(_setting, entries)),
+        help="A setting of the Spark session; may be repeated.",
+    ),
+    click.option(
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_verbose,
+        help="Show Spark's log and stack traces.",
+    ),
+)
+
+
+def _verbose() -> bool:
+    return bool(click.get_current_context().obj)
+
+
+def _say(error: Exception, table: str | None = None) -> None:
+    if _verbose():
+        # PySpark leaves the JVM's stack in the context of its own exceptions.
+        click.echo("".join(traceback.format_exception(error.__context__ or error)), err=True)
+    else:
+        click.echo(("" if table is None else f"{table}: ") + _jvm.message(error), err=True)
+
+
+def _exit_code(error: Exception) -> int:
+    refused = (_jvm.condition(error) or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
+    return _REFUSED if refused else _FAILED
+
+
 def _session(settings: dict[str, str]) -> SparkSession:
     defaults = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     builder = SparkSession.builder.appName("iceberg-writer-compat")
     for key, value in (defaults | settings).items():
         builder.config(key, value)
-    return compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.getMessage())
-    # PySpark adds the JVM's stack trace where a session asks for it.
-    return str(error).split("\n\nJVM stacktrace:")[0]
-
-
-def _exit_code(error: Exception) -> int:
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
-    refused = (condition or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
-    return _REFUSED if refused else _FAILED
+    with _progress("starting Spark"), _quiet_jvm():
+        return compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
 
 
 @contextmanager
-def _spark_log(show: bool) -> Iterator[None]:
-    """Keeps what the JVM writes to standard error, which it inherits, off the terminal."""
-    if show:
+def _quiet_jvm() -> Iterator[None]:
+    """Keeps what a JVM that starts here writes to standard error off the terminal."""
+    if _verbose():
         yield
         return
     sys.stderr.flush()
@@ -119,3 +167,351 @@ def _spark_log(show: bool) -> Iterator[None]:
     finally:
         os.dup2(terminal, 2)
         os.close(terminal)
+
+
+@contextmanager
+def _progress(what: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal what is being done, and nothing elsewhere.
+
+    It yields a function that says what comes next.
+    """
+    if not sys.stderr.isatty() or _verbose():
+        yield lambda _next: None
+        return
+    # The JVM's silence must not be the terminal's.
+    with os.fdopen(os.dup(2), "w") as terminal:
+        columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+        if total is not None:
+            columns += [BarColumn(), MofNCompleteColumn()]
+        progress = Progress(*columns, console=Console(file=terminal), transient=True)
+        with progress:
+            task = progress.add_task(what, total=total)
+            started = False
+
+            def advance(next_: str) -> None:
+                nonlocal started
+                progress.update(task, description=next_, advance=1 if started else 0)
+                started = True
+
+            yield advance
+
+
+# --- Reports --------------------------------------------------------------------------------------
+
+
+class _ReportCommand(click.Command):
+    """A command whose `--output html FILE` is one option with a value of two words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Names the second word, for click to parse."""
+        end = args.index("--") if "--" in args else len(args)
+        for index in reversed(range(min(end, len(args) - 1))):
+            html = args[index] == "--output=html" or args[index - 1 : index + 1] == [
+                "--output",
+                "html",
+            ]
+            if html and index + 1 < end:
+                args = [*args[: index + 1], "--html-file", *args[index + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+_report_options = _options(
+    click.option(
+        "--output",
+        "form",
+        type=click.Choice(["text", "json", "html"]),
+        metavar="text|json|html FILE",
+        default="text",
+        help="How to report: as text, as JSON, or as one HTML page in FILE, where - is standard "
+        "output.",
+    ),
+    click.option(
+        "--html-file",
+        type=click.Path(dir_okay=False, writable=True, allow_dash=True),
+        hidden=True,
+    ),
+    _session_options,
+)
+
+_tables_options = _options(
+    click.argument("tables", metavar="[TABLE]...", nargs=-1),
+    click.option(
+        "--schema",
+        "schemas",
+        multiple=True,
+        metavar="NAME",
+        help="All Delta tables of a schema; may be repeated.",
+    ),
+    click.option(
+        "--catalog",
+        "catalogs",
+        multiple=True,
+        metavar="NAME",
+        help="All Delta tables of a catalog; may be repeated.",
+    ),
+    click.option(
+        "--from-file",
+        "listed",
+        type=click.File(encoding="utf-8"),
+        metavar="FILE",
+        help="The tables that a file names, one a line; - is standard input. Empty lines and "
+        "lines that begin with # are passed over.",
+    ),
+)
+
+_version_option = click.option(
+    "--at-version",
+    "version",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Look at this version of the table instead of the latest.",
+)
+
+
+def _report(
+    ask: Callable[[SparkSession, str], compat.Report],
+    tables: Sequence[str],
+    schemas: Sequence[str],
+    catalogs: Sequence[str],
+    listed: TextIO | None,
+    form: str,
+    html_file: str | None,
+    settings: dict[str, str],
+) -> int:
+    """Asks about every table, and reports."""
+    _require_file(form, html_file)
+    lines = [line.strip() for line in listed or ()]
+    names = [*tables, *(line for line in lines if line and not line.startswith("#"))]
+    if not (names or schemas or catalogs or listed):
+        raise click.UsageError("Name a TABLE, or use --schema, --catalog or --from-file.")
+    spark = _session(settings)
+    names += [name for schema in schemas for name in compat.tables_in(spark, schema)]
+    names += [name for catalog in catalogs for name in compat.tables_in(spark, catalog=catalog)]
+    names = list(dict.fromkeys(names))
+    if not names:
+        click.echo("There is no Delta table to look at.", err=True)
+        return _FAILED
+    return _show(compat.Reports(tuple(_asked(spark, names, ask))), form, html_file)
+
+
+def _asked(
+    spark: SparkSession, tables: Sequence[str], ask: Callable[[SparkSession, str], compat.Report]
+) -> Iterable[compat.Report | compat.TableError]:
+    failures: list[tuple[str, Exception]] = []
+    with _progress("tables", len(tables)) as advance:
+        for table in tables:
+            advance(table)
+            try:
+                yield ask(spark, table)
+            except checks.TABLE_ERRORS as error:
+                failures.append((table, error))
+                yield checks.failed(table, error)
+    for table, failure in failures:
+        _say(failure, table)
+
+
+def _require_file(form: str, html_file: str | None) -> None:
+    if form == "html" and html_file is None:
+        raise click.UsageError("--output html needs the FILE to write, or - for standard output.")
+    if html_file not in (None, "-") and not Path(str(html_file)).absolute().parent.is_dir():
+        raise click.UsageError(f"There is no folder for {html_file}.")
+
+
+def _show(reports: compat.Reports, form: str, html_file: str | None) -> int:
+    if form == "json":
+        click.echo(reports.to_json())
+    elif form == "html" and html_file not in (None, "-"):
+        try:
+            Path(str(html_file)).write_text(reports.to_html(), encoding="utf-8")
+        except OSError as error:
+            click.echo(f"{html_file} could not be written: {error.strerror}", err=True)
+            return _FAILED
+    elif form == "html":
+        click.echo(reports.to_html())
+    else:
+        shown = [str(report) for report in reports.reports]
+        shown += [reports.verdict] * (len(reports) > 1)
+        click.echo("\n\n".join(shown), nl=bool(shown))
+    if reports.errors:
+        return _FAILED
+    return 0 if reports.compliant else _REFUSED
+
+
+@_command(
+    "check",
+    "iceberg-writer-compat check db.orders",
+    "iceberg-writer-compat check /data/orders --at-version 12",
+    "iceberg-writer-compat check --schema db --output html report.html",
+    "iceberg-writer-compat check --from-file tables.txt --output json > report.json",
+    cls=_ReportCommand,
+)
+@_tables_options
+@_version_option
+@_report_options
+def check(version: int | None, **arguments: Any) -> int:
+    """Check tables by their metadata alone.
+
+    No data file is opened and nothing is written. Every violation is listed, with the place, the
+    reason, and the statement that mends it; and what it takes to switch the feature on.
+
+    The exit code is 0 if every table complies, 1 if one does not, and 2 if one cannot be read.
+    """
+    return _report(lambda spark, table: compat.check(spark, table, version), **arguments)
+
+
+@_command(
+    "verify",
+    "iceberg-writer-compat verify db.orders",
+    "iceberg-writer-compat verify /data/orders --files 1000",
+    "iceberg-writer-compat verify db.orders --conf spark.master=local[8]",
+    cls=_ReportCommand,
+)
+@_tables_options
+@_version_option
+@click.option(
+    "--files",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Open at most N data files of each table, spread evenly, instead of all.",
+)
+@_report_options
+def verify(version: int | None, files: int | None, **arguments: Any) -> int:
+    """Check tables, and read the footers of their data files.
+
+    This is a Spark job that finds what metadata cannot tell: field ids, types and row counts in
+    the Parquet files themselves. Nothing is written.
+
+    The exit code is 0 if every table complies, 1 if one does not, and 2 if one cannot be read.
+    """
+    return _report(lambda spark, table: compat.verify(spark, table, version, files), **arguments)
+
+
+@_command(
+    "history",
+    "iceberg-writer-compat history db.orders",
+    "iceberg-writer-compat history db.orders --output json",
+    cls=_ReportCommand,
+)
+@_tables_options
+@_report_options
+def history(**arguments: Any) -> int:
+    """Tell which versions of tables first broke a rule.
+
+    For each rule that broke: the first version that did, the operation that wrote it, and the
+    version that mended it. Nothing is written.
+
+    The exit code is 0 if every table complies, 1 if one does not, and 2 if one cannot be read.
+    """
+    return _report(compat.history, **arguments)
+
+
+@_command(
+    "would-break",
+    'iceberg-writer-compat would-break "ALTER TABLE db.orders ADD COLUMN age SMALLINT"',
+    'iceberg-writer-compat would-break --table db.orders --columns "id BIGINT, age INT"',
+    'iceberg-writer-compat would-break "$(cat create.sql)" --output html report.html',
+    cls=_ReportCommand,
+)
+@click.argument("statement", required=False)
+@click.option("--table", metavar="TABLE", help="The table that would have --columns.")
+@click.option("--columns", metavar="DDL", help="A schema, as it stands in CREATE TABLE.")
+@_report_options
+def would_break(
+    statement: str | None,
+    table: str | None,
+    columns: str | None,
+    form: str,
+    html_file: str | None,
+    settings: dict[str, str],
+) -> int:
+    """Tell what a statement would break, and change nothing.
+
+    STATEMENT is an ALTER, CREATE or REPLACE of a table, in one argument. Instead of it, --table
+    and --columns ask whether a table could have other columns.
+
+    The exit code is 0 if the table would comply, 1 if not, and 2 if there is no answer.
+    """
+    _require_file(form, html_file)
+    if statement is not None and table is None and columns is None:
+        report = compat.would_break(_session(settings), statement)
+    elif statement is None and table is not None and columns is not None:
+        report = compat.would_break(_session(settings), table=table, schema=columns)
+    else:
+        raise click.UsageError("Give a STATEMENT, or both --table and --columns.")
+    return _show(compat.Reports((report,)), form, html_file)
+
+
+@_command(
+    "explain",
+    "iceberg-writer-compat explain C7",
+    "iceberg-writer-compat explain --output json",
+)
+@click.argument("rules", metavar="[RULE]...", nargs=-1)
+@click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to answer.",
+)
+def explain(rules: Sequence[str], form: str) -> int:
+    """Tell what rules say, why, and where they come from.
+
+    RULE is an id, as in every report and refusal; without one, all rules are listed. This needs
+    no Spark session.
+    """
+    with _progress("reading the rules"):
+        found = checks.explain_all(rules) if rules else compat.rules()
+    if form == "json":
+        click.echo(json.dumps([rule.to_dict() for rule in found], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n\n".join(map(str, found)))
+    return 0
+
+
+# --- The feature on and off -----------------------------------------------------------------------
+
+
+@_command(
+    "enable",
+    "iceberg-writer-compat enable db.orders",
+)
+@click.argument("table")
+@_session_options
+def enable(table: str, settings: dict[str, str]) -> int:
+    """Switch the feature on for TABLE.
+
+    A table that does not comply is refused, with everything that stands against it.
+    """
+    changed = compat.enable_iceberg_writer_compat(_session(settings), table).changed
+    click.echo(f"{table}: icebergWriterCompatV1 is on" + ("" if changed else ", as it was before"))
+    return 0
+
+
+@_command(
+    "disable",
+    "iceberg-writer-compat disable db.orders",
+)
+@click.argument("table")
+@_session_options
+def disable(table: str, settings: dict[str, str]) -> int:
+    """Take the feature out of TABLE."""
+    changed = compat.disable_iceberg_writer_compat(_session(settings), table).changed
+    click.echo(f"{table}: icebergWriterCompatV1 is off" + ("" if changed else ", as it was before"))
+    return 0
+
+
+@_command(
+    "is-enabled",
+    "iceberg-writer-compat is-enabled db.orders",
+)
+@click.argument("table")
+@_session_options
+def is_enabled(table: str, settings: dict[str, str]) -> int:
+    """Tell whether TABLE has the feature on.
+
+    The exit code is 0 if it has, and 1 if not.
+    """
+    enabled = compat.is_iceberg_writer_compat_enabled(_session(settings), table)
+    click.echo(f"{table}: icebergWriterCompatV1 is {'on' if enabled else 'off'}")
+    return 0 if enabled else _REFUSED

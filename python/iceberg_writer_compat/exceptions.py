@@ -25,3 +25,20 @@ class NotInstalledError(IcebergWriterCompatError):
 
 class UnsupportedSparkVersionError(IcebergWriterCompatError):
     """There is no jar for the installed PySpark."""
+
+
+class UnreadableTableError(IcebergWriterCompatError):
+    """A table or its log cannot be read, for a reason that is none of PySpark's exceptions.
+
+    Attributes:
+        condition: The error's condition, if it has one.
+    """
+
+    def __init__(self, message: str, condition: str | None) -> None:
+        """The text of the error, and its condition."""
+        super().__init__(message)
+        self.condition = condition
+
+
+class UnknownReportFormatError(IcebergWriterCompatError, ValueError):
+    """A report was written by a version of this project that this one cannot read."""

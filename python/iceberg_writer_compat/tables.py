@@ -84,9 +84,5 @@ def is_iceberg_writer_compat_enabled(
     return bool(facade.isEnabled(spark._jsparkSession, name))
 
 
-def _name(table: object) -> str | None:
-    if table is None or isinstance(table, str):
-        return table
-    if isinstance(table, os.PathLike):
-        return os.fsdecode(table)
-    raise TypeError(f"A table is given by its name or path, but this is of type {type(table)}.")
+def _name(table: str | os.PathLike[str] | None) -> str | None:
+    return None if table is None else _jvm.table_name(table)

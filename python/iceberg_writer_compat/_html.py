@@ -1,0 +1,143 @@
+"""Reports as HTML: one page that needs nothing from elsewhere, or a piece of a notebook."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from iceberg_writer_compat import _text
+
+if TYPE_CHECKING:
+    from iceberg_writer_compat.report import Column, Finding, Report, Reports, Severity
+
+_LISTED = 20
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """How often a rule has something to say, by severity, in parts of the longest bar."""
+
+    rule: str
+    required: str
+    total: int
+    parts: tuple[tuple[Severity, float], ...]
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """A column in the tree, with what was found at it and whether it leads to a finding."""
+
+    column: Column
+    depth: int
+    problems: tuple[tuple[str, Severity], ...]
+    marked: bool
+
+
+def page(reports: Reports) -> str:
+    """A whole page."""
+    loader = _environment().loader
+    assert loader is not None
+    script, style = (
+        Markup(loader.get_source(_environment(), name)[0]) for name in ("report.js", "report.css")
+    )
+    # What a table's names hold can then never run, even if it got past the escaping.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    template = _environment().get_template("report.html")
+    return template.render(
+        reports=reports,
+        script=script,
+        style=style,
+        script_hash=f"sha256-{digest}",
+        severities=_text.SEVERITIES,
+        version=version("iceberg-writer-compat"),
+    )
+
+
+def fragment(reports: Reports) -> str:
+    """A short form for notebooks."""
+    return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("iceberg_writer_compat"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "audit": _text.audit,
+        "bars": _bars,
+        "counts": _counts,
+        "enabling": _text.enabling,
+        "facts": _text.facts,
+        "quoted": _quoted,
+        "ranked": _text.ranked,
+        "since": _text.since,
+        "size": _text.size,
+        "source": _text.source,
+        "state": _state,
+        "tree": _tree,
+    }
+    return environment
+
+
+def _quoted(text: str) -> Markup:
+    """Text in which what stands between backquotes is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _state(report: Report) -> str:
+    if report.compliant:
+        return "good"
+    return "bad" if report.violations else "off"
+
+
+def _counts(report: Report) -> Counter[str]:
+    return Counter(finding.severity for finding in report.findings)
+
+
+def _bars(findings: Sequence[Finding]) -> list[_Bar]:
+    groups = _text.by_rule(findings)
+    longest = max(map(len, groups.values()), default=1)
+    bars = [_bar(findings, longest) for findings in groups.values()]
+    return sorted(bars, key=lambda bar: -bar.total)
+
+
+def _bar(findings: list[Finding], longest: int) -> _Bar:
+    counts = Counter(finding.severity for finding in findings)
+    parts = tuple((s, 100 * counts[s] / longest) for s in _text.SEVERITIES if counts[s])
+    return _Bar(findings[0].rule, findings[0].required, len(findings), parts)
+
+
+def _tree(report: Report) -> Iterator[_Branch]:
+    problems: dict[str, dict[tuple[str, Severity], None]] = {}
+    for finding in report.findings:
+        if finding.place.kind == "column":
+            found = problems.setdefault(finding.place.name, {})
+            found[finding.rule, finding.severity] = None
+    leading = {
+        column.path[:length]
+        for column in report.columns
+        if column.name in problems
+        for length in range(1, len(column.path) + 1)
+    }
+    for column in report.columns:
+        yield _Branch(
+            column,
+            len(column.path) - 1,
+            tuple(problems.get(column.name, ())),
+            column.path in leading,
+        )

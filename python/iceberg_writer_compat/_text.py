@@ -1,0 +1,252 @@
+"""Reports as plain text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iceberg_writer_compat.report import (
+        Enabling,
+        Facts,
+        Finding,
+        Place,
+        Report,
+        Reports,
+        RuleText,
+        Severity,
+        TableError,
+    )
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+_WIDTH = 100
+# A table with thousands of columns breaks a rule thousands of times.
+_LISTED = 20
+
+
+def verdict(report: Report) -> str:
+    """The answer of a report in a few words."""
+    violations = len(report.violations)
+    warnings = sum(finding.severity == "warning" for finding in report.findings)
+    counts = [count(violations, "violation")] * (violations > 0)
+    counts += [count(warnings, "warning")] * (warnings > 0)
+    if report.history is not None:
+        return _history_verdict(report)
+    if report.kind == "would_break":
+        answer = "this would break it" if violations else "this would not break it"
+    elif report.compliant:
+        answer = "compliant"
+    elif violations:
+        answer = "not compliant"
+    else:
+        answer = "not enabled"
+    return ": ".join([answer, ", ".join(counts)] if counts else [answer])
+
+
+def _history_verdict(report: Report) -> str:
+    assert report.history is not None
+    versions = f"versions {report.history.from_version} to {report.history.to_version}"
+    broken = report.violations
+    if not broken:
+        return f"no rule was broken in {versions}"
+    mended = sum(finding.mended_version is not None for finding in broken)
+    return f"{count(len(broken), 'violation')} in {versions}, {mended or 'none'} mended since"
+
+
+def overall(reports: Reports) -> str:
+    """The answer of several reports in a few words."""
+    compliant = sum(report.compliant for report in reports.reports)
+    counts = {
+        "compliant": compliant,
+        "not compliant": len(reports.reports) - compliant,
+        "could not be read": len(reports.errors),
+    }
+    listed = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    return f"{count(len(reports), 'table')}: {listed}" if listed else "no tables"
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings with the gravest first, otherwise in their order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def by_rule(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Findings by the id of their rule, in their order."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.rule, []).append(finding)
+    return groups
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int) -> str:
+    """A number of bytes, as a person says it."""
+    amount, units = float(number), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{number:,} bytes" if units[0] == "bytes" else f"{amount:,.1f} {units[0]}"
+
+
+def place(value: Place) -> str:
+    """A place in a few words."""
+    details = [f"id {value.id}"] * (value.id is not None)
+    details += [f"physical name {value.physical_name}"] * (value.physical_name is not None)
+    if value.kind == "property":
+        details = ["not set" if value.value is None else value.value]
+    words = [value.kind, value.name] if value.name else [value.kind]
+    return " ".join(words) + (f" ({', '.join(details)})" if details else "")
+
+
+def enabling(value: Enabling) -> str:
+    """Whether the feature is on, and what it takes to switch it on."""
+    files = f"{count(value.files_to_rewrite, 'file')}, {size(value.bytes_to_rewrite)}"
+    answer = {
+        "enabled": "is on",
+        "metadata-only": "is off; enabling needs new metadata only",
+        "rewrite": f"is off; enabling needs {files} to be rewritten"
+        + ("" if value.exact else ", by estimate"),
+        "blocked": "is off, and cannot be enabled as the table is",
+    }[value.verdict]
+    return answer if value.verdict == "enabled" else f"{answer}: {value.reason}"
+
+
+def facts(value: Facts) -> list[tuple[str, str]]:
+    """The facts about a table, each with its name."""
+    contents = [count(value.files, "file"), size(value.bytes)]
+    if value.rows is not None:
+        contents.append(count(value.rows, "row"))
+    if value.deletion_vectors:
+        contents.append(count(value.deletion_vectors, "deletion vector"))
+    highest = "" if value.max_column_id is None else f", highest id {value.max_column_id}"
+    listed = [
+        ("protocol", f"reader {value.reader_version}, writer {value.writer_version}"),
+        *_features(value),
+        ("column mapping", f"{value.column_mapping_mode}{highest}"),
+        ("partitioned by", ", ".join(value.partition_columns)),
+        ("clustered by", ", ".join(value.clustering_columns)),
+        ("data", ", ".join(contents)),
+    ]
+    return [(name, text) for name, text in listed if text]
+
+
+def _features(value: Facts) -> Iterator[tuple[str, str]]:
+    supported = [feature for feature in value.features if feature.supported]
+    yield "supported", ", ".join(f.name for f in supported)
+    yield "active", ", ".join(f.name for f in supported if f.active)
+    yield "enabled", ", ".join(f.name for f in supported if f.enabled)
+    yield "not allowed", ", ".join(f.name for f in supported if not f.allowed)
+
+
+def source(report: Report) -> str:
+    """Where a report was taken."""
+    parts = [report.location] if report.location else []
+    if report.version is not None:
+        time = f" of {report.timestamp:%Y-%m-%d %H:%M:%S %Z}" if report.timestamp else ""
+        parts.append(f"version {report.version}{time}")
+    return ", ".join([*parts, f"profile {report.profile}"])
+
+
+def audit(report: Report) -> str:
+    """What `verify` has read."""
+    if report.audit is None:
+        return ""
+    kind = "a sample of " if report.audit.sampled else ""
+    read = count(report.audit.files_read, "file")
+    return f"{kind}{read} of {report.audit.files_live:,}, {size(report.audit.bytes)}"
+
+
+def since(finding: Finding) -> str:
+    """When a finding of a history came, and went."""
+    if finding.first_version is None:
+        return ""
+    time = f" of {finding.first_timestamp:%Y-%m-%d %H:%M:%S %Z}" if finding.first_timestamp else ""
+    operation = f" by {finding.operation}" if finding.operation else ""
+    mended = finding.mended_version
+    now = "still there" if mended is None else f"mended in version {mended}"
+    return f"version {finding.first_version}{time}{operation}, {now}"
+
+
+def report(value: Report) -> str:
+    """A report in full."""
+    named = [*facts(value.facts), ("footers read", audit(value))]
+    if value.kind != "history":
+        named.insert(0, ("the feature", enabling(value.facts.enabling)))
+    if value.statement:
+        named.insert(0, ("statement", value.statement))
+    lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
+    lines += [line for name, text in named for line in _entry(name, text, 18)]
+    for severity in SEVERITIES:
+        findings = [finding for finding in value.findings if finding.severity == severity]
+        for group in by_rule(findings).values():
+            lines += ["", *_findings(group)]
+    return "\n".join(lines)
+
+
+def _findings(group: Sequence[Finding]) -> Iterator[str]:
+    """What one rule has to say; a reason or fix that all findings share is there once."""
+    shown = group[:_LISTED]
+    one_reason = len({finding.why for finding in shown}) == 1
+    one_fix = len({finding.fix for finding in shown}) == 1
+    yield from _entry(f"{group[0].rule} {group[0].severity}", group[0].required, 12)
+    if one_reason:
+        yield from _entry("  why", group[0].why, 12)
+    for finding in shown:
+        files = "" if finding.files is None else f" ({count(finding.files, 'file')})"
+        yield from _entry("  at", f"{finding.place}{files}", 12)
+        yield from _entry("  found", finding.found, 12)
+        for example in finding.examples:
+            yield from _entry("", example, 12)
+        yield from _entry("  since", since(finding), 12)
+        if not one_reason:
+            yield from _entry("  why", finding.why, 12)
+        if not one_fix:
+            yield from _entry("  fix", finding.fix, 12, wrap=False)
+    if len(group) > len(shown):
+        yield f"    and {count(len(group) - len(shown), 'more finding')}"
+    if one_fix:
+        yield from _entry("  fix", group[0].fix, 12, wrap=False)
+
+
+def error(value: TableError) -> str:
+    """The error of a table that could not be looked at."""
+    return f"{_plain(value.table)}: could not be read\n" + "\n".join(
+        f"  {_plain(line)}" for line in value.message.splitlines()
+    )
+
+
+def reports(value: Reports) -> str:
+    """Several reports in full."""
+    return "\n\n".join([*map(str, value), overall(value)])
+
+
+def rule(value: RuleText) -> str:
+    """The text of a rule."""
+    lines = [*_entry(value.rule, value.statement, 9), *_entry("  why", value.why, 9)]
+    lines += _entry("  about", value.checked, 9)
+    for clause in value.clauses:
+        lines += _entry("  source", clause, 9)
+    return "\n".join(lines)
+
+
+def _entry(name: str, text: str, indent: int, wrap: bool = True) -> list[str]:
+    """A named text, in lines that hang below their first; nothing if there is no text."""
+    lines = [_plain(line) for line in text.splitlines()]
+    if wrap:
+        # A name stays in one piece, to be copied.
+        wrapper = textwrap.TextWrapper(
+            _WIDTH - indent - 2, break_long_words=False, break_on_hyphens=False
+        )
+        lines = [part for line in lines for part in wrapper.wrap(line)]
+    names = [name, *[""] * len(lines)]
+    return [f"  {n:{indent}}{line}".rstrip() for n, line in zip(names, lines, strict=False)]
+
+
+def _plain(text: str) -> str:
+    """Text without what a terminal would take for a command."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,526 @@
+"""What a check answers: typed, frozen values, and the ways to show them.
+
+The JVM writes a report as JSON, and this module only reads and shows it: every rule, its text and
+every verdict is the JVM's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime, timezone
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_writer_compat import _html, _text
+from iceberg_writer_compat.exceptions import NoActiveSessionError, UnknownReportFormatError
+
+FORMAT = 1
+
+Kind = Literal["check", "verify", "would_break", "history"]
+Severity = Literal["error", "warning", "info"]
+PlaceKind = Literal["column", "property", "feature", "protocol", "file", "files", "statement"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a finding is.
+
+    Attributes:
+        kind: What the place is.
+        name: The SQL path of a column, the key of a property, the name of a feature, or the path
+            of a file; empty for the protocol.
+        id: The id of a column.
+        physical_name: The physical name of a column.
+        value: The value of a property; None if it is not set.
+    """
+
+    kind: PlaceKind
+    name: str
+    id: int | None
+    physical_name: str | None
+    value: str | None
+
+    def __str__(self) -> str:
+        """The place in a few words."""
+        return _text.place(self)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a rule has to say.
+
+    Attributes:
+        rule: The id of the rule, as `explain` takes it.
+        clauses: Where the rule comes from.
+        severity: `error` for a violation, `info` for what enabling does by itself.
+        place: Where it was found.
+        files: The number of data files concerned.
+        examples: At most five of what was found.
+        found: What was found.
+        required: What must hold.
+        why: Why it matters.
+        fix: The statement that mends it.
+        first_version: The version that broke the rule; of a history.
+        first_timestamp: The time of that version; of a history.
+        operation: The operation that wrote that version; of a history.
+        mended_version: The version that mended it; of a history.
+    """
+
+    rule: str
+    clauses: tuple[str, ...]
+    severity: Severity
+    place: Place
+    files: int | None
+    examples: tuple[str, ...]
+    found: str
+    required: str
+    why: str
+    fix: str
+    first_version: int | None
+    first_timestamp: datetime | None
+    operation: str | None
+    mended_version: int | None
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A table feature.
+
+    Attributes:
+        name: Its name in the protocol.
+        supported: Whether the protocol lists it.
+        active: Whether the table makes use of it.
+        enabled: Whether the property that switches it on is on; None if it has none.
+        allowed: Whether a table with icebergWriterCompatV1 may have it.
+    """
+
+    name: str
+    supported: bool
+    active: bool
+    enabled: bool | None
+    allowed: bool
+
+
+@dataclass(frozen=True)
+class Enabling:
+    """What it takes to switch the feature on.
+
+    Attributes:
+        verdict: `enabled` where it is on already.
+        reason: What the verdict rests on.
+        files_to_rewrite: The number of data files that have to be written anew.
+        bytes_to_rewrite: Their size.
+        exact: False if the figures are estimated from metadata.
+    """
+
+    verdict: Literal["enabled", "metadata-only", "rewrite", "blocked"]
+    reason: str
+    files_to_rewrite: int
+    bytes_to_rewrite: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a table is, whatever the rules say."""
+
+    reader_version: int
+    writer_version: int
+    features: tuple[Feature, ...]
+    column_mapping_mode: str
+    max_column_id: int | None
+    partition_columns: tuple[str, ...]
+    clustering_columns: tuple[str, ...]
+    files: int
+    bytes: int
+    rows: int | None
+    deletion_vectors: int
+    enabling: Enabling
+
+
+@dataclass(frozen=True)
+class Column:
+    """A node of the schema: a field, or the element, key or value of a list or map."""
+
+    name: str
+    path: tuple[str, ...]
+    role: Literal["field", "element", "key", "value"]
+    type: str
+    nullable: bool
+    id: int | None
+    physical_name: str | None
+    partition: bool
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What `verify` has read."""
+
+    files_live: int
+    files_read: int
+    bytes: int
+    sampled: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """The versions that `history` has read."""
+
+    from_version: int
+    to_version: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is to be said about one table.
+
+    Attributes:
+        kind: Which question this answers.
+        table: The table, as a statement spells it.
+        location: Its folder; None where it does not exist yet.
+        version: The version looked at; None where there is none yet.
+        timestamp: The time of that version.
+        profile: Which texts of the rules were applied.
+        enabled: Whether the feature is on.
+        compliant: Whether the feature is on and no finding is a violation.
+        statement: The statement that `would_break` was asked about.
+        facts: What the table is.
+        columns: The schema, parents before children.
+        findings: Everything that was found.
+        audit: What `verify` has read.
+        history: The versions that `history` has read.
+    """
+
+    kind: Kind
+    table: str
+    location: str | None
+    version: int | None
+    timestamp: datetime | None
+    profile: str
+    enabled: bool
+    compliant: bool
+    statement: str | None
+    facts: Facts
+    columns: tuple[Column, ...]
+    findings: tuple[Finding, ...]
+    audit: Audit | None
+    history: History | None
+    _spark: SparkSession | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], spark: SparkSession | None = None) -> Report:
+        """Reads a report; the session is the one that `to_df` uses."""
+        _require_format(value)
+        report = _decode(cls, value, "report")
+        object.__setattr__(report, "_spark", spark)
+        return report
+
+    @classmethod
+    def from_json(cls, text: str, spark: SparkSession | None = None) -> Report:
+        """Reads a report from JSON; the session is the one that `to_df` uses."""
+        return cls.from_dict(json.loads(text), spark)
+
+    @property
+    def violations(self) -> tuple[Finding, ...]:
+        """The findings that break a rule."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words."""
+        return _text.verdict(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, which `from_dict` reads."""
+        return {"format": FORMAT, **_encode(self)}
+
+    def to_json(self) -> str:
+        """The report as JSON."""
+        return _json(self.to_dict())
+
+    def to_df(self) -> DataFrame:
+        """The findings as a DataFrame, with the columns of the SQL functions."""
+        return _data_frame((self,), self._spark)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else."""
+        return _html.page(Reports((self,)))
+
+    def _repr_html_(self) -> str:
+        return _html.fragment(Reports((self,)))
+
+    def __str__(self) -> str:
+        """The report as text."""
+        return _text.report(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy or pickle leaves the session behind."""
+        return vars(self) | {"_spark": None}
+
+
+@dataclass(frozen=True)
+class TableError:
+    """A table that could not be looked at.
+
+    Attributes:
+        table: The name or path that was asked for.
+        condition: The error's condition, if it has one.
+        message: What went wrong.
+    """
+
+    table: str
+    condition: str | None
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as plain values."""
+        error = {"condition": self.condition, "message": self.message}
+        return {"table": self.table, "error": error}
+
+    def __str__(self) -> str:
+        """The error as text."""
+        return _text.error(self)
+
+
+@dataclass(frozen=True)
+class Reports(Sequence["Report | TableError"]):
+    """What is to be said about several tables, in the order they were asked for."""
+
+    entries: tuple[Report | TableError, ...]
+    _spark: SparkSession | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], spark: SparkSession | None = None) -> Reports:
+        """Reads what `to_dict` has written; the session is the one that `to_df` uses."""
+        _require_format(value)
+        entries = (
+            _decode(TableError, {"table": entry["table"], **entry["error"]}, "error")
+            if "error" in entry
+            else Report.from_dict(entry, spark)
+            for entry in value["tables"]
+        )
+        return cls(tuple(entries), spark)
+
+    @property
+    def compliant(self) -> bool:
+        """Whether every table could be looked at and complies."""
+        return all(isinstance(entry, Report) and entry.compliant for entry in self.entries)
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """The tables that could be looked at."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Report))
+
+    @property
+    def errors(self) -> tuple[TableError, ...]:
+        """The tables that could not be looked at."""
+        return tuple(entry for entry in self.entries if isinstance(entry, TableError))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that was found, in all tables."""
+        return tuple(finding for report in self.reports for finding in report.findings)
+
+    @property
+    def violations(self) -> tuple[Finding, ...]:
+        """The findings that break a rule, in all tables."""
+        return tuple(finding for report in self.reports for finding in report.violations)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words."""
+        return _text.overall(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reports as plain values, which `from_dict` reads."""
+        tables = [entry.to_dict() for entry in self.entries]
+        return {"format": FORMAT, "compliant": self.compliant, "tables": tables}
+
+    def to_json(self) -> str:
+        """The reports as JSON."""
+        return _json(self.to_dict())
+
+    def to_df(self) -> DataFrame:
+        """All findings as a DataFrame, with the columns of the SQL functions.
+
+        A table that could not be looked at is a row of severity `error` without a rule.
+        """
+        return _data_frame(self.entries, self._spark)
+
+    def to_html(self) -> str:
+        """The reports as one HTML page that needs nothing else."""
+        return _html.page(self)
+
+    def _repr_html_(self) -> str:
+        return _html.fragment(self)
+
+    def __str__(self) -> str:
+        """The reports as text."""
+        return _text.reports(self)
+
+    def __len__(self) -> int:
+        """The number of tables asked for."""
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Report | TableError]:
+        """The answers in order."""
+        return iter(self.entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Report | TableError: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Report | TableError]: ...
+    def __getitem__(
+        self, index: int | slice
+    ) -> Report | TableError | Sequence[Report | TableError]:
+        """The answer at an index, or several of them."""
+        return self.entries[index]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy or pickle leaves the session behind."""
+        return vars(self) | {"_spark": None}
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """What `explain` says about a rule.
+
+    Attributes:
+        rule: Its id.
+        statement: What must hold.
+        why: Why it matters.
+        clauses: Where it comes from.
+        checked: What it is about: a version of the table, a change, an action, or a data file.
+    """
+
+    rule: str
+    statement: str
+    why: str
+    clauses: tuple[str, ...]
+    checked: Literal["table", "change", "action", "data file"]
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> RuleText:
+        """Reads the text of a rule."""
+        return _decode(cls, value, "rule")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The text as plain values."""
+        return dict(_encode(self))
+
+    def __str__(self) -> str:
+        """The rule as text."""
+        return _text.rule(self)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def _require_format(value: Mapping[str, Any]) -> None:
+    found = value.get("format") if isinstance(value, Mapping) else None
+    if found != FORMAT or isinstance(found, bool):
+        raise UnknownReportFormatError(
+            f"This is a report of format {found!r}, but this package reads format {FORMAT}.\n"
+            "Use the jar and the Python package of the same version."
+        )
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind) if not f.name.startswith("_")}
+
+
+@overload
+def _decode(kind: type[_T], value: Any, where: str) -> _T: ...
+@overload
+def _decode(kind: Any, value: Any, where: str) -> Any: ...
+def _decode(kind: Any, value: Any, where: str) -> Any:
+    """Reads a value of a type; keys that are not known are left out."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
+        types = _types(kind)
+        missing = [name for name in types if name not in value]
+        if missing:
+            raise ValueError(f"{where} has no {missing[0]}.")
+        return kind(**{n: _decode(t, value[n], f"{where}.{n}") for n, t in types.items()})
+    if origin is tuple and isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(_decode(arguments[0], v, f"{where}[{i}]") for i, v in enumerate(value))
+    if origin in (Union, UnionType):
+        present = next(argument for argument in arguments if argument is not NoneType)
+        return None if value is None else _decode(present, value, where)
+    if origin is Literal and value in arguments:
+        return value
+    if kind is datetime and isinstance(value, str):
+        # Python 3.10 does not know the letter.
+        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+    if kind in (str, int, bool) and type(value) is kind:
+        return value
+    raise ValueError(f"{where} is {value!r}.")
+
+
+def _encode(value: Any) -> Any:
+    if is_dataclass(value):
+        kind: Any = type(value)
+        return {name: _encode(getattr(value, name)) for name in _types(kind)}
+    if isinstance(value, tuple):
+        return [_encode(entry) for entry in value]
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    return value
+
+
+# --- DataFrame ------------------------------------------------------------------------------------
+
+_COLUMNS = (
+    "table_name STRING, table_version BIGINT, rule STRING, severity STRING, "
+    "clauses ARRAY<STRING>, place_kind STRING, place STRING, column_id BIGINT, "
+    "physical_name STRING, value STRING, files BIGINT, examples ARRAY<STRING>, found STRING, "
+    "required STRING, why STRING, fix STRING"
+)
+_HISTORY_COLUMNS = (
+    ", first_version BIGINT, first_timestamp TIMESTAMP, operation STRING, mended_version BIGINT"
+)
+
+
+def _data_frame(entries: Sequence[Report | TableError], spark: SparkSession | None) -> DataFrame:
+    session = spark or SparkSession.getActiveSession()
+    if session is None:
+        raise NoActiveSessionError("There is no active Spark session to make a DataFrame with.")
+    history = any(isinstance(entry, Report) and entry.kind == "history" for entry in entries)
+    schema = _COLUMNS + (_HISTORY_COLUMNS if history else "")
+    return session.createDataFrame([row for entry in entries for row in _rows(entry)], schema)
+
+
+def _rows(entry: Report | TableError) -> Iterator[dict[str, Any]]:
+    if isinstance(entry, TableError):
+        yield {
+            "table_name": entry.table,
+            "severity": "error",
+            "place_kind": "table",
+            "place": entry.table,
+            "found": entry.message,
+        }
+        return
+    for finding in entry.findings:
+        values = {name: getattr(finding, name) for name in _types(Finding)}
+        yield values | {
+            "table_name": entry.table,
+            "table_version": entry.version,
+            "place_kind": finding.place.kind,
+            "place": finding.place.name,
+            "column_id": finding.place.id,
+            "physical_name": finding.place.physical_name,
+            "value": finding.place.value,
+        }

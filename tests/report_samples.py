@@ -1,0 +1,169 @@
+"""Reports as the JVM writes them, for tests that need no JVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
+    """What a rule says about the column `a`."""
+    return {
+        "rule": rule,
+        "clauses": ["protocol_rfcs/iceberg-writer-compat-v1.md, Writer Requirements"],
+        "severity": severity,
+        "place": place("column", "a", id=1, physical_name="col-1"),
+        "files": None,
+        "examples": [],
+        "found": "column `a` has the type SMALLINT, which Iceberg does not have.",
+        "required": "Every type is one of integer, long and so on.",
+        "why": "An Iceberg reader could not read the column.",
+        "fix": "ALTER TABLE db.t ALTER COLUMN a TYPE INT",
+        "first_version": None,
+        "first_timestamp": None,
+        "operation": None,
+        "mended_version": None,
+    } | changes
+
+
+def place(kind: str, name: str = "", **changes: Any) -> Json:
+    """A place."""
+    return {"kind": kind, "name": name, "id": None, "physical_name": None, "value": None} | changes
+
+
+def column(name: str, *path: str, **changes: Any) -> Json:
+    """A node of the schema."""
+    return {
+        "name": name,
+        "path": list(path or (name,)),
+        "role": "field",
+        "type": "INT",
+        "nullable": True,
+        "id": 1,
+        "physical_name": "col-1",
+        "partition": False,
+    } | changes
+
+
+def feature(name: str, **changes: Any) -> Json:
+    """A table feature that has no property and is not in use."""
+    facts = {"supported": True, "active": False, "enabled": None, "allowed": True}
+    return {"name": name, **facts, **changes}
+
+
+def facts(**changes: Any) -> Json:
+    """The facts about a table with the feature."""
+    return {
+        "reader_version": 2,
+        "writer_version": 7,
+        "features": [
+            feature("columnMapping", active=True, enabled=True),
+            feature("invariants"),
+            feature("deletionVectors", enabled=False, allowed=False),
+            feature("rowTracking", supported=False, enabled=False, allowed=False),
+        ],
+        "column_mapping_mode": "id",
+        "max_column_id": 4,
+        "partition_columns": ["p"],
+        "clustering_columns": [],
+        "files": 1200,
+        "bytes": 123_456_789,
+        "rows": 1_000_000,
+        "deletion_vectors": 0,
+        "enabling": {
+            "verdict": "enabled",
+            "reason": "",
+            "files_to_rewrite": 0,
+            "bytes_to_rewrite": 0,
+            "exact": True,
+        },
+    } | changes
+
+
+def report(*findings: Json, **changes: Any) -> Json:
+    """A report with these findings."""
+    violations = [found for found in findings if found["severity"] == "error"]
+    return {
+        "format": 1,
+        "kind": "check",
+        "table": "spark_catalog.db.t",
+        "location": "file:/warehouse/t",
+        "version": 12,
+        "timestamp": "2026-11-18T12:00:00Z",
+        "profile": "rfc",
+        "enabled": True,
+        "compliant": not violations,
+        "statement": None,
+        "facts": facts(),
+        "columns": [
+            column("a"),
+            column("s", type="STRUCT<l: ARRAY<INT>>", id=2, physical_name="col-2"),
+            column("s.l", "s", "l", type="ARRAY<INT>", id=3, physical_name="col-3"),
+            column("s.l.element", "s", "l", "element", role="element", id=4, physical_name=None),
+            column("p", type="STRING", nullable=False, id=5, physical_name="col-5", partition=True),
+        ],
+        "findings": list(findings),
+        "audit": None,
+        "history": None,
+    } | changes
+
+
+def broken() -> Json:
+    """A report with findings of every severity, at places of many kinds."""
+    return report(
+        finding(),
+        finding(
+            "C5",
+            place=place("column", "s.l.element", id=4),
+            found="column `s.l.element` has no id under `delta.columnMapping.nested.ids`.",
+            required="Every list has an id for its element.",
+        ),
+        finding(
+            "B4",
+            "warning",
+            place=place("property", "delta.columnMapping.maxColumnId", value="3"),
+            found="the property delta.columnMapping.maxColumnId is 3, below the id 5.",
+            required="`delta.columnMapping.maxColumnId` is not below any column id.",
+            fix="ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.maxColumnId' = '5')",
+        ),
+        finding(
+            "A3",
+            "info",
+            place=place("feature", "icebergWriterCompatV1"),
+            found="the protocol does not list icebergWriterCompatV1.",
+            required="`writerFeatures` lists `icebergWriterCompatV1`.",
+            fix="CALL something",
+        ),
+        finding(
+            "E8",
+            place=place("files"),
+            files=17,
+            examples=["part-00000.parquet: 5 rows in the footer, 6 in the log"],
+            found="17 data files have another number of rows than the log says.",
+            required="The row count of a file is its `numRecords`.",
+            fix="INSERT OVERWRITE db.t SELECT * FROM db.t",
+        ),
+    )
+
+
+def past() -> Json:
+    """A history with one rule that was mended and one that was not."""
+    return report(
+        finding(
+            first_version=3,
+            first_timestamp="2026-11-01T08:30:00.250Z",
+            operation="WRITE",
+            mended_version=7,
+        ),
+        finding(
+            "D1",
+            place=place("files"),
+            files=2,
+            first_version=9,
+            first_timestamp="2026-11-02T08:30:00Z",
+            operation="STREAMING UPDATE",
+        ),
+        kind="history",
+        history={"from_version": 0, "to_version": 12},
+    )

@@ -1,0 +1,398 @@
+"""What the reports say about real tables, and that asking changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import IntegerType, ShortType, StructType
+
+from conftest import PROPERTY, Table
+from iceberg_writer_compat import (
+    Report,
+    Reports,
+    TableError,
+    UnreadableTableError,
+    check,
+    explain,
+    history,
+    rules,
+    tables_in,
+    verify,
+    would_break,
+)
+
+Ask = Callable[[SparkSession, "str | Path"], Report]
+
+
+def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file below a folder, with its time and its bytes."""
+    return {
+        str(file.relative_to(folder)): (file.stat().st_mtime_ns, file.read_bytes())
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+def broken_rules(report: Report) -> set[str]:
+    return {finding.rule for finding in report.violations}
+
+
+def append_commit(table: Table, *actions: dict[str, Any]) -> int:
+    """Commits as another engine would; answers with the version."""
+    log = table.folder / "_delta_log"
+    version = max(int(commit.stem) for commit in log.glob("*.json")) + 1
+    info = {"commitInfo": {"timestamp": 1_790_000_000_000 + version, "operation": "OTHER"}}
+    lines = "".join(json.dumps(action) + "\n" for action in (info, *actions))
+    (log / f"{version:020}.json").write_text(lines, encoding="utf-8")
+    return version
+
+
+def with_property(table: Table, key: str, value: str) -> dict[str, Any]:
+    """The metadata of a table, with one property more."""
+    metadata: dict[str, Any] = {}
+    for commit in sorted((table.folder / "_delta_log").glob("*.json")):
+        for line in commit.read_text(encoding="utf-8").splitlines():
+            metadata = json.loads(line).get("metaData", metadata)
+    configuration = metadata["configuration"] | {key: value}
+    return {"metaData": metadata | {"configuration": configuration}}
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def test_a_compliant_table(table: Table) -> None:
+    table.create("a INT NOT NULL, l ARRAY<STRUCT<x: STRING>>", "PARTITIONED BY (p DATE)")
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, array(struct('x')), DATE'2026-01-01')")
+    for named in (table.name, str(table.folder), table.folder):
+        report = check(table.spark, named)
+        assert report.violations == ()
+        assert report.compliant
+        assert report.enabled
+        assert report.verdict.startswith("compliant")
+        assert (report.kind, report.version, report.profile) == ("check", 1, "rfc")
+        assert report.timestamp is not None
+        assert report.facts.files == 1
+        assert report.facts.rows == 1
+        assert report.facts.bytes > 0
+        assert report.facts.column_mapping_mode == "id"
+        assert report.facts.partition_columns == ("p",)
+        assert report.facts.enabling.verdict == "enabled"
+        features = {feature.name: feature for feature in report.facts.features}
+        assert features["icebergWriterCompatV1"].supported
+        assert features["icebergWriterCompatV1"].active
+        columns = {column.path: column for column in report.columns}
+        assert list(columns) == [("a",), ("l",), ("l", "element"), ("l", "element", "x"), ("p",)]
+        assert not columns["a",].nullable
+        assert columns["p",].partition
+        assert columns["l", "element"].role == "element"
+        assert columns["a",].physical_name == f"col-{columns['a',].id}"
+        assert all(column.id is not None for column in report.columns)
+
+
+def test_every_violation_is_listed(table: Table) -> None:
+    table.spark.sql(
+        f"CREATE TABLE {table} (a SMALLINT, s STRUCT<b: TINYINT, _x: INT>) USING delta "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, NULL)")
+    report = check(table.spark, table.name)
+    assert not report.compliant
+    assert not report.enabled
+    places = {finding.place.name for finding in report.findings if finding.rule == "C7"}
+    assert places == {"a", "s.b"}
+    assert "B7" in {finding.rule for finding in report.findings}
+    assert report.facts.enabling.verdict in ("rewrite", "blocked")
+    known = {rule.rule for rule in rules()}
+    for finding in report.findings:
+        assert finding.rule in known
+        assert finding.clauses
+        for text in (finding.found, finding.required, finding.why):
+            assert text
+    frame = report.to_df()
+    assert frame.where("rule = 'C7'").count() == 2
+    assert frame.count() == len(report.findings)
+
+
+def test_a_version(table: Table) -> None:
+    table.spark.sql(f"CREATE TABLE {table} (a INT) USING delta")
+    table.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = 'true')")
+    assert not check(table.spark, table.name, version=0).enabled
+    latest = check(table.spark, table.name)
+    assert latest.compliant
+    assert latest.version is not None
+    assert check(table.spark, table.name, version=latest.version) == latest
+    with pytest.raises(PySparkException) as refused:
+        check(table.spark, table.name, version=99)
+    assert "99" in str(refused.value)
+
+
+@pytest.mark.parametrize("ask", [check, verify, history])
+def test_asking_changes_nothing(ask: Ask, table: Table) -> None:
+    table.spark.sql(f"CREATE TABLE {table} (a SMALLINT) USING delta")
+    table.spark.sql(f"INSERT INTO {table} VALUES (1)")
+    before = contents(table.folder)
+    assert not ask(table.spark, table.name).compliant
+    assert contents(table.folder) == before
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
+
+def test_verify_reads_the_files(table: Table) -> None:
+    table.create()
+    for row in range(3):
+        table.spark.sql(f"INSERT INTO {table} VALUES ({row}, 'x')")
+    report = verify(table.spark, table.name)
+    assert report.compliant
+    assert report.audit is not None
+    assert (report.audit.files_live, report.audit.files_read) == (3, 3)
+    assert not report.audit.sampled
+    sample = verify(table.spark, table.name, files=2)
+    assert sample.audit is not None
+    assert (sample.audit.files_live, sample.audit.files_read) == (3, 2)
+    assert sample.audit.sampled
+
+
+def test_verify_finds_what_the_log_hides(table: Table) -> None:
+    table.create()
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")
+    (file,) = (table.folder / added.add["path"] for added in table.log.files)
+    stored = pyarrow.parquet.read_table(file)
+    plain = stored.cast(stored.schema.remove_metadata())
+    fields = [field.remove_metadata() for field in plain.schema]
+    pyarrow.parquet.write_table(plain.cast(pyarrow.schema(fields)), file)
+    table.spark.catalog.clearCache()
+    assert check(table.spark, table.name).compliant
+    report = verify(table.spark, table.name)
+    assert not report.compliant
+    (finding,) = [found for found in report.violations if found.rule == "E1"]
+    assert finding.files == 1
+    assert file.name in " ".join(finding.examples)
+
+
+def test_verify_tells_of_a_missing_file(table: Table) -> None:
+    table.create()
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")
+    for file in table.folder.rglob("*.parquet"):
+        file.unlink()
+    report = verify(table.spark, table.name)
+    assert not report.compliant
+    assert "\tat " not in str(report)
+
+
+# --- would this break it? -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def untouched(table: Table) -> Iterator[Table]:
+    """A compliant table that must be as it was in the end."""
+    table.create()
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")
+    before = contents(table.folder)
+    tables = table.spark.catalog.listTables()
+    yield table
+    assert contents(table.folder) == before
+    assert table.spark.catalog.listTables() == tables
+
+
+@pytest.mark.parametrize(
+    ("statement", "broken"),
+    [
+        ("ALTER TABLE {} ADD COLUMN n SMALLINT", {"C7"}),
+        ("ALTER TABLE {} ADD COLUMN n INT", set()),
+        ("ALTER TABLE {} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')", {"B7"}),
+        ("ALTER TABLE {} RENAME COLUMN a TO n", set()),
+    ],
+)
+def test_statements(untouched: Table, statement: str, broken: set[str]) -> None:
+    report = would_break(untouched.spark, statement.format(untouched))
+    assert broken_rules(report) == broken
+    assert report.compliant is not bool(broken)
+    assert report.kind == "would_break"
+    assert report.statement == statement.format(untouched)
+
+
+def test_a_table_that_does_not_exist(untouched: Table) -> None:
+    spark, name = untouched.spark, f"{untouched}_new"
+    properties = f"TBLPROPERTIES ('{PROPERTY}' = 'true')"
+    created = f"CREATE TABLE {name} (a SMALLINT) USING delta {properties}"
+    assert broken_rules(would_break(spark, created)) == {"C7"}
+    selected = f"CREATE TABLE {name} USING delta {properties} AS SELECT 1 AS a"
+    assert would_break(spark, selected).compliant
+    assert not spark.catalog.tableExists(name)
+
+
+def test_schemas(untouched: Table) -> None:
+    spark, name = untouched.spark, untouched.name
+    good = StructType().add("a", IntegerType()).add("b", "string").add("c", IntegerType())
+    assert would_break(spark, table=name, schema=good).compliant
+    assert would_break(spark, table=untouched.folder, schema="a INT, b STRING").compliant
+    for bad in (StructType().add("a", ShortType()), "a SMALLINT"):
+        assert "C7" in broken_rules(would_break(spark, table=name, schema=bad))
+
+
+def test_what_is_no_question(spark: SparkSession) -> None:
+    with pytest.raises(TypeError):
+        would_break(spark)  # type: ignore[call-overload]
+    with pytest.raises(TypeError):
+        would_break(spark, "ALTER TABLE t", schema="a INT")  # type: ignore[call-overload]
+    for statement in ("SELECT 1", "not a statement", "DROP TABLE t"):
+        with pytest.raises(PySparkException) as refused:
+            would_break(spark, statement)
+        assert refused.value.getCondition()
+
+
+# --- history --------------------------------------------------------------------------------------
+
+
+def test_history(table: Table) -> None:
+    table.create()
+    broken = append_commit(table, with_property(table, "delta.enableChangeDataFeed", "true"))
+    append_commit(table)
+    mended = append_commit(table, with_property(table, "delta.enableChangeDataFeed", "false"))
+    report = history(table.spark, table.folder)
+    assert report.history is not None
+    assert (report.history.from_version, report.history.to_version) == (0, mended)
+    (finding,) = [found for found in report.findings if found.rule == "B7"]
+    assert (finding.first_version, finding.mended_version) == (broken, mended)
+    assert finding.operation == "OTHER"
+    assert finding.first_timestamp is not None
+    (row,) = report.to_df().where("rule = 'B7'").select("first_version", "operation").collect()
+    assert tuple(row) == (broken, "OTHER")
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def test_rules_explain_themselves() -> None:
+    listed = rules()
+    assert len({rule.rule for rule in listed}) == len(listed) > 50
+    for rule in listed:
+        assert rule.statement
+        assert rule.why
+        assert rule.clauses
+        assert explain(rule.rule.lower()) == rule
+
+
+# --- several tables -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unreadable(table: Table, tmp_path: Path) -> dict[str, str]:
+    """Names and paths that no report can be made of, each with what the error must name."""
+    table.create()
+    truncated = tmp_path / "truncated"
+    shutil.copytree(table.folder, truncated)
+    commit = truncated / "_delta_log" / f"{0:020}.json"
+    commit.write_bytes(commit.read_bytes()[:-100])
+    (truncated / "_delta_log" / f"{0:020}.crc").unlink(missing_ok=True)
+    plain = tmp_path / "plain"
+    table.spark.range(1).write.parquet(str(plain))
+    return {
+        "no_such_table": "no_such_table",
+        "no_such_schema.t": "no_such_schema",
+        str(tmp_path / "nowhere"): "nowhere",
+        str(plain): "plain",
+        str(truncated): "truncated",
+        "it's; DROP TABLE x": "",
+        "`a`b`": "",
+        "": "",
+    }
+
+
+def test_one_table_does_not_stop_the_rest(table: Table, unreadable: dict[str, str]) -> None:
+    asked: list[str | Path] = [table.name, *unreadable, table.folder]
+    for ask in (check, verify, history):
+        reports = ask(table.spark, asked)
+        assert isinstance(reports, Reports)
+        assert len(reports) == len(asked)
+        assert [isinstance(entry, Report) for entry in (reports[0], reports[-1])] == [True, True]
+        for entry, (name, said) in zip(reports[1:-1], unreadable.items(), strict=True):
+            assert isinstance(entry, TableError), name
+            assert entry.table == name
+            assert entry.condition
+            assert said in entry.message
+            assert "\tat " not in entry.message
+        assert not reports.compliant
+        assert reports.to_df().where("rule IS NULL").count() == len(unreadable)
+
+
+def test_one_unreadable_table_is_an_error(table: Table, unreadable: dict[str, str]) -> None:
+    for name in unreadable:
+        with pytest.raises((PySparkException, UnreadableTableError)) as refused:
+            check(table.spark, name)
+        assert "\tat " not in str(refused.value)
+
+
+def test_odd_folders(table: Table, tmp_path: Path) -> None:
+    table.create()
+    for name in ("it's", 'a"b', "a;b", "a`b", "with space", "ünïcode", "a.b", "100%"):
+        shutil.copytree(table.folder, tmp_path / name)
+        assert check(table.spark, tmp_path / name).compliant, name
+
+
+def test_an_interruption_ends_the_list(table: Table) -> None:
+    table.create()
+
+    class Interrupting(os.PathLike[str]):
+        def __fspath__(self) -> str:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check(table.spark, [table.name, Interrupting()])
+
+
+def test_what_is_no_table(spark: SparkSession) -> None:
+    for wrong in (None, 5, b"t", {"t"}):
+        with pytest.raises(TypeError, match="name or path"):
+            check(spark, wrong)  # type: ignore[arg-type]
+    assert len(check(spark, [])) == 0
+
+
+# --- tables of a schema ---------------------------------------------------------------------------
+
+
+def test_tables_of_a_schema(spark: SparkSession) -> None:
+    spark.sql("CREATE SCHEMA listed")
+    spark.sql("CREATE TABLE listed.a (a INT) USING delta")
+    spark.sql("CREATE TABLE listed.`2b` (a INT) USING delta COMMENT 'x'")
+    spark.sql("CREATE TABLE listed.c (a INT) USING parquet COMMENT 'Provider: delta'")
+    spark.sql("CREATE VIEW listed.d AS SELECT 1 AS a")
+    spark.range(1).createOrReplaceTempView("listed_temporary")
+    wanted = ["listed.`2b`", "listed.a"]
+    assert sorted(tables_in(spark, "listed")) == wanted
+    assert sorted(tables_in(spark, "`listed`")) == wanted
+    whole = tables_in(spark, catalog="spark_catalog")
+    assert {f"spark_catalog.{name}" for name in wanted} <= set(whole)
+    assert not [name for name in whole if name.endswith((".c", ".d", "listed_temporary"))]
+    assert len(check(spark, whole)) == len(whole)
+    spark.sql("DROP VIEW listed_temporary")
+    spark.sql("DROP SCHEMA listed CASCADE")
+
+
+def test_a_broken_table_is_listed(spark: SparkSession, warehouse: Path) -> None:
+    spark.sql("CREATE SCHEMA damaged")
+    spark.sql("CREATE TABLE damaged.t (a INT) USING delta")
+    shutil.rmtree(warehouse / "damaged.db" / "t" / "_delta_log")
+    assert tables_in(spark, "damaged") == ["damaged.t"]
+    shutil.rmtree(warehouse / "damaged.db" / "t")
+    spark.sql("DROP SCHEMA damaged CASCADE")
+
+
+def test_no_schema(spark: SparkSession) -> None:
+    for wrong in ("no_such_schema", "a; DROP TABLE t", "x LIKE 'a'", "a'b", "`", ""):
+        with pytest.raises(PySparkException):
+            tables_in(spark, wrong)
+        with pytest.raises(PySparkException):
+            tables_in(spark, catalog=wrong)
+    with pytest.raises(TypeError):
+        tables_in(spark)  # type: ignore[call-overload]

@@ -1,0 +1,349 @@
+"""Reports as values, text and JSON, from JSON as the JVM writes it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+import report_samples as samples
+from iceberg_writer_compat import (
+    Feature,
+    IcebergWriterCompatError,
+    Report,
+    Reports,
+    RuleText,
+    TableError,
+    UnknownReportFormatError,
+)
+
+GONE = TableError("db.gone", "TABLE_OR_VIEW_NOT_FOUND", "The table db.gone cannot be found.")
+
+
+def several(spark: SparkSession | None = None) -> Reports:
+    return Reports(
+        (Report.from_dict(samples.broken()), Report.from_dict(samples.report()), GONE), spark
+    )
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", [samples.report(), samples.broken(), samples.past()])
+def test_nothing_is_lost(sample: samples.Json) -> None:
+    report = Report.from_dict(sample)
+    written = report.to_dict()
+    for finding in written["findings"]:
+        time = finding["first_timestamp"]
+        finding["first_timestamp"] = time and time.replace(".250000", ".250")
+    assert written == sample
+    assert list(written) == list(sample)
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_values_are_typed() -> None:
+    report = Report.from_dict(samples.broken())
+    assert report.timestamp == datetime(2026, 11, 18, 12, tzinfo=timezone.utc)
+    assert report.facts.features[0] == Feature("columnMapping", True, True, True, True)
+    assert report.columns[3].path == ("s", "l", "element")
+    assert report.findings[0].place.physical_name == "col-1"
+    assert not report.compliant
+    assert [finding.rule for finding in report.findings] == ["C7", "C5", "B4", "A3", "E8"]
+    assert [finding.rule for finding in report.violations] == ["C7", "C5", "E8"]
+    with pytest.raises(FrozenInstanceError):
+        report.compliant = True  # type: ignore[misc]
+    assert len({report, Report.from_dict(samples.broken())}) == 1
+
+
+def test_what_later_versions_add_is_passed_over() -> None:
+    assert Report.from_dict(samples.report(more=1)) == Report.from_dict(samples.report())
+
+
+@pytest.mark.parametrize("found", [0, 2, "1", None, True])
+def test_another_format_is_refused(found: object) -> None:
+    for read in (Report.from_dict, Reports.from_dict):
+        with pytest.raises(UnknownReportFormatError, match="format") as refused:
+            read(samples.report(format=found, tables=[]))
+        assert isinstance(refused.value, IcebergWriterCompatError)
+        assert isinstance(refused.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("version",), "12", r"report\.version is '12'"),
+        (("enabled",), 1, r"report\.enabled is 1"),
+        (("kind",), "guess", r"report\.kind is 'guess'"),
+        (("findings", 1, "severity"), "fatal", r"report\.findings\[1\]\.severity is 'fatal'"),
+        (("findings", 0, "examples"), "ab", r"report\.findings\[0\]\.examples is 'ab'"),
+        (("facts",), None, r"report\.facts is None"),
+        (("facts", "files"), True, r"report\.facts\.files is True"),
+        (("columns", 2, "path", 0), 7, r"report\.columns\[2\]\.path\[0\] is 7"),
+    ],
+)
+def test_wrong_values_are_refused(path: tuple[Any, ...], value: object, said: str) -> None:
+    sample: Any = samples.broken()
+    inner = sample
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    with pytest.raises(ValueError, match=said):
+        Report.from_dict(sample)
+
+
+def test_missing_values_are_refused() -> None:
+    sample = samples.broken()
+    del sample["findings"][0]["place"]["value"]
+    with pytest.raises(ValueError, match=r"report\.findings\[0\]\.place has no value"):
+        Report.from_dict(sample)
+
+
+def test_the_session_is_no_part_of_the_value(spark: SparkSession) -> None:
+    for plain, held in (
+        (Report.from_dict(samples.report()), Report.from_dict(samples.report(), spark)),
+        (several(), several(spark)),
+    ):
+        assert held == plain
+        assert hash(held) == hash(plain)
+        assert "SparkSession" not in repr(held)
+        assert pickle.loads(pickle.dumps(held)) == plain
+        assert copy.deepcopy(held) == plain
+
+
+def test_several_tables() -> None:
+    reports = several()
+    assert [entry.table for entry in reports] == ["spark_catalog.db.t"] * 2 + ["db.gone"]
+    assert len(reports) == 3
+    assert reports[-1] is GONE
+    assert reports.errors == (GONE,)
+    assert [report.compliant for report in reports.reports] == [False, True]
+    assert not reports.compliant
+    assert len(reports.findings) == 5
+    assert len(reports.violations) == 3
+    assert Reports(reports.entries[1:2]).compliant
+    assert not Reports((GONE,)).compliant
+    written = json.loads(reports.to_json())
+    assert written["compliant"] is False
+    assert written["tables"][2] == {
+        "table": "db.gone",
+        "error": {"condition": GONE.condition, "message": GONE.message},
+    }
+    assert Reports.from_dict(written) == reports
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def test_text() -> None:
+    lines = str(Report.from_dict(samples.broken())).splitlines()
+    assert lines[0] == "spark_catalog.db.t: not compliant: 3 violations, 1 warning"
+    assert lines[1] == "  file:/warehouse/t, version 12 of 2026-11-18 12:00:00 UTC, profile rfc"
+    text = "\n".join(lines)
+    for wanted in (
+        "  the feature       is on",
+        "  protocol          reader 2, writer 7",
+        "  supported         columnMapping, invariants, deletionVectors",
+        "  active            columnMapping",
+        "  enabled           columnMapping",
+        "  not allowed       deletionVectors",
+        "  column mapping    id, highest id 4",
+        "  partitioned by    p",
+        "  data              1,200 files, 117.7 MiB, 1,000,000 rows",
+        "  C7 error    Every type is one of integer, long and so on.",
+        "    why       An Iceberg reader could not read the column.",
+        "    at        column a (id 1, physical name col-1)",
+        "    found     column `a` has the type SMALLINT, which Iceberg does not have.",
+        "    fix       ALTER TABLE db.t ALTER COLUMN a TYPE INT",
+        "    at        property delta.columnMapping.maxColumnId (3)",
+        "    at        files (17 files)",
+        "              part-00000.parquet: 5 rows in the footer, 6 in the log",
+    ):
+        assert wanted in lines, text
+
+
+def test_findings_of_a_rule_stand_together() -> None:
+    findings = [samples.finding(rule) for rule in ("C7", "C5", "C7")]
+    text = str(Report.from_dict(samples.report(*findings)))
+    assert text.count("C7 error") == text.count("C5 error") == 1
+    assert text.count("    at ") == 3
+    assert text.count("    fix ") == text.count("    why ") == 2
+    findings[2] |= {"fix": "DROP TABLE t", "why": "For another reason."}
+    text = str(Report.from_dict(samples.report(*findings)))
+    assert text.count("    fix ") == text.count("    why ") == 3
+
+
+def test_the_gravest_findings_come_first() -> None:
+    kinds = ["info", "error", "warning", "error"]
+    findings = [samples.finding(f"R{n}", kind) for n, kind in enumerate(kinds)]
+    text = str(Report.from_dict(samples.report(*findings)))
+    heads = [line.split()[:2] for line in text.splitlines() if line.startswith("  R")]
+    assert heads == [["R1", "error"], ["R3", "error"], ["R2", "warning"], ["R0", "info"]]
+
+
+def test_a_thousand_findings_are_not_all_listed() -> None:
+    findings = [samples.finding(found=f"finding {n}.") for n in range(1000)]
+    text = str(Report.from_dict(samples.report(*findings)))
+    assert text.startswith("spark_catalog.db.t: not compliant: 1,000 violations\n")
+    assert len(text.splitlines()) < 100
+    assert "    and 980 more findings" in text.splitlines()
+
+
+def test_a_fix_can_be_pasted() -> None:
+    fix = "ALTER TABLE t ADD COLUMNS (" + ", ".join(f"c{n} INT" for n in range(50)) + ")"
+    text = str(Report.from_dict(samples.report(samples.finding(fix=fix, why="long " * 50))))
+    assert fix in text
+    assert max(len(line) for line in text.splitlines() if fix not in line) <= 100
+
+
+def test_text_holds_no_terminal_commands() -> None:
+    report = Report.from_dict(
+        samples.report(samples.finding(found="red \x1b[31m", fix="SELECT '\x07'"), table="a\x1b]b")
+    )
+    for text in (str(report), str(replace(GONE, table="\x1b[2J", message="\x1b[2J"))):
+        assert "\x1b" not in text
+        assert "\x07" not in text
+        assert "\\x1b" in text
+
+
+@pytest.mark.parametrize(
+    ("sample", "verdict"),
+    [
+        (samples.report(), "compliant"),
+        (samples.report(samples.finding(severity="warning")), "compliant: 1 warning"),
+        (samples.report(samples.finding(severity="info")), "compliant"),
+        (samples.report(enabled=False, compliant=False), "not enabled"),
+        (samples.report(samples.finding()), "not compliant: 1 violation"),
+        (samples.report(kind="would_break"), "this would not break it"),
+        (
+            samples.report(samples.finding(), kind="would_break"),
+            "this would break it: 1 violation",
+        ),
+        (samples.past(), "2 violations in versions 0 to 12, 1 mended since"),
+        (
+            samples.past() | {"findings": []},
+            "no rule was broken in versions 0 to 12",
+        ),
+    ],
+)
+def test_verdict(sample: samples.Json, verdict: str) -> None:
+    assert Report.from_dict(sample).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exact", "text"),
+    [
+        ("enabled", True, "is on"),
+        ("metadata-only", True, "is off; enabling needs new metadata only: because."),
+        (
+            "rewrite",
+            False,
+            "is off; enabling needs 1 file, 2.0 KiB to be rewritten, by estimate: because.",
+        ),
+        ("rewrite", True, "is off; enabling needs 1 file, 2.0 KiB to be rewritten: because."),
+        ("blocked", True, "is off, and cannot be enabled as the table is: because."),
+    ],
+)
+def test_what_enabling_takes(verdict: str, exact: bool, text: str) -> None:
+    enabling = {
+        "verdict": verdict,
+        "reason": "because.",
+        "files_to_rewrite": 1,
+        "bytes_to_rewrite": 2048,
+        "exact": exact,
+    }
+    sample = samples.report(facts=samples.facts(enabling=enabling))
+    assert f"  the feature       {text}" in str(Report.from_dict(sample)).splitlines()
+
+
+def test_text_of_a_history_and_an_audit() -> None:
+    lines = str(Report.from_dict(samples.past())).splitlines()
+    wanted = "    since     version 3 of 2026-11-01 08:30:00 UTC by WRITE, mended in version 7"
+    assert wanted in lines
+    assert any(line.endswith("by STREAMING UPDATE, still there") for line in lines)
+    audit = {"files_live": 4000, "files_read": 10, "bytes": 2048, "sampled": True}
+    verified = Report.from_dict(samples.report(kind="verify", audit=audit))
+    assert (
+        "  footers read      a sample of 10 files of 4,000, 2.0 KiB" in str(verified).splitlines()
+    )
+
+
+def test_text_of_several_tables() -> None:
+    text = str(several())
+    assert text.endswith("\n\n3 tables: 1 compliant, 1 not compliant, 1 could not be read")
+    assert "db.gone: could not be read\n  The table db.gone cannot be found." in text
+    assert str(Reports(())) == "no tables"
+
+
+def test_text_of_a_rule() -> None:
+    sample = {
+        "rule": "C7",
+        "statement": "Every type is one of these.",
+        "why": "Others have no place.",
+        "clauses": ["RFC, Types"],
+        "checked": "table",
+    }
+    rule = RuleText.from_dict(sample)
+    assert rule.to_dict() == sample
+    assert str(rule).splitlines() == [
+        "  C7       Every type is one of these.",
+        "    why    Others have no place.",
+        "    about  table",
+        "    source RFC, Types",
+    ]
+
+
+def test_notebooks_show_the_findings() -> None:
+    findings = [samples.finding(found=f"finding {n} <b>.") for n in range(30)]
+    html = Report.from_dict(samples.report(*findings))._repr_html_()
+    assert "not compliant: 30 violations" in html
+    assert "finding 19 &lt;b&gt;." in html
+    assert "finding 20 " not in html
+    assert "and 10 more" in html
+    assert "<script" not in html
+    assert "The table db.gone cannot be found." in several()._repr_html_()
+
+
+# --- DataFrame ------------------------------------------------------------------------------------
+
+
+def test_data_frame(spark: SparkSession) -> None:
+    frame = several(spark).to_df()
+    assert frame.schema == StructType.fromDDL(
+        "table_name STRING, table_version BIGINT, rule STRING, severity STRING, "
+        "clauses ARRAY<STRING>, place_kind STRING, place STRING, column_id BIGINT, "
+        "physical_name STRING, value STRING, files BIGINT, examples ARRAY<STRING>, found STRING, "
+        "required STRING, why STRING, fix STRING"
+    )
+    rows = frame.collect()
+    assert [row.rule for row in rows] == ["C7", "C5", "B4", "A3", "E8", None]
+    first, *_, files, gone = rows
+    assert (first.table_name, first.table_version) == ("spark_catalog.db.t", 12)
+    assert (first.place_kind, first.place, first.column_id) == ("column", "a", 1)
+    assert (files.files, files.column_id) == (17, None)
+    assert files.examples == ["part-00000.parquet: 5 rows in the footer, 6 in the log"]
+    # Whoever counts errors does not take a table for a good one that could not be read.
+    assert (gone.table_name, gone.severity, gone.found) == (GONE.table, "error", GONE.message)
+    assert Report.from_dict(samples.report(), spark).to_df().count() == 0
+
+
+def test_data_frame_of_a_history(spark: SparkSession) -> None:
+    frame = Report.from_dict(samples.past(), spark).to_df()
+    assert frame.columns[-4:] == [
+        "first_version",
+        "first_timestamp",
+        "operation",
+        "mended_version",
+    ]
+    (row,) = (
+        frame.where("mended_version IS NOT NULL")
+        .selectExpr("first_version", "CAST(first_timestamp AS STRING) AS at", "operation")
+        .collect()
+    )
+    assert tuple(row) == (3, "2026-11-01 08:30:00.25", "WRITE")
