@@ -45,9 +45,7 @@ object FooterRules {
           problem.node.fold[Location](Location.File(columns.file.path))(_.location),
           fix(columns.table),
           "file" -> columns.file.path,
-          "found" -> (problem.node.map(node => s"column ${node.sqlPath} ") ++ Seq(
-            problem.found
-          )).mkString,
+          "found" -> s"${problem.node.fold("")(node => s"column ${node.sqlPath} ")}${problem.found}",
           "detail" -> problem.detail,
           "required" -> statement
         )
@@ -129,14 +127,11 @@ object FooterRules {
           columns.unknown.flatMap(ofMisplaced(columns.table, _))
 
     private def ofStored(table: TableState, column: StoredNode): Option[Problem] = {
-      val otherName = table.fieldsByPhysicalName.get(column.path.last).filter { other =>
-        (other ne column.node) && column.path.last != column.node.path.last
-      }
+      val name = column.path.last
+      val ownNames = column.node.path.last +: column.node.physicalName.toSeq
+      def otherName = table.fieldsByPhysicalName.get(name).filterNot(_ => ownNames.contains(name))
       wrongId(column).orElse(otherName.map { other =>
-        Problem.at(
-          column,
-          s"has its field id on what has the name of ${other.sqlPath}, ${column.path.last}"
-        )
+        Problem.at(column, s"has its field id on what has the name of ${other.sqlPath}, $name")
       })
     }
 

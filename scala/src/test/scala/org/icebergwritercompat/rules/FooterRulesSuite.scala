@@ -236,6 +236,15 @@ class FooterRulesSuite extends RuleSuite {
     CompliantTable.of(StructType(Seq(Schemas.field("a", IntegerType, 2))))
   }(file("optional int32 a = 1;"))
 
+  // Names that were there before column mapping became physical names, and those may repeat below.
+  accepts(FieldsHaveTheirIds, "a renamed column whose physical name a nested field has too") {
+    val old = CompliantTable.of("ident INT, s STRUCT<id: INT>")
+    val named = Seq(Seq("ident"), Seq("s", "id")).foldLeft(old.schema) { (schema, path) =>
+      CompliantTable.changed(schema, path)(CompliantTable.named("id"))
+    }
+    old.copy(schema = named)
+  }(file("optional int32 id = 1;", "optional group s = 2 { optional int32 id = 3; }"))
+
   // E2
 
   private val parts = CompliantTable.of("l ARRAY<INT>, m MAP<STRING, ARRAY<INT>>")

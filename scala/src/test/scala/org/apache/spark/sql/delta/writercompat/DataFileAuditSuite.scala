@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.{FSDataInputStream, Path => HadoopPath, RawLocalFile
 import org.apache.hadoop.security.AccessControlException
 import org.apache.parquet.crypto.FileEncryptionProperties
 import org.apache.parquet.example.data.Group
-import org.icebergwritercompat.rules.{Moment, Profile, TableState}
+import org.icebergwritercompat.rules.{DataFile, Moment, Profile, TableState, WriterCompatRules}
 import org.icebergwritercompat.testing.{FolderState, ForeignFiles, TestTable}
 
 import java.net.URI
@@ -432,6 +432,32 @@ class DataFileAuditSuite extends TableSuite {
       (bytes.length - 108 until bytes.length - 8).foreach(bytes(_) = 0xff.toByte)
       Files.write(file, bytes)
     })
+  }
+
+  test("whatever a footer holds is found wrong or right") {
+    val table = compliant()
+    val (state, _) = stateOf(table)
+    val file = table.log.liveFiles.keys.head
+    val whole = Files.readAllBytes(file)
+    val length = java.nio.ByteBuffer
+      .wrap(whole, whole.length - 8, 4)
+      .order(java.nio.ByteOrder.LITTLE_ENDIAN)
+      .getInt
+    val random = new scala.util.Random(42)
+    val damaged = Files.createTempFile("damaged", ".parquet")
+    val configuration = spark.sessionState.newHadoopConf()
+    try
+      (1 to 2000).foreach { _ =>
+        val bytes = whole.clone
+        (0 to random.nextInt(4)).foreach { _ =>
+          bytes(whole.length - 8 - length + random.nextInt(length)) = random.nextInt().toByte
+        }
+        Files.write(damaged, bytes)
+        val footer = Footers.read("file:/nowhere", damaged.toUri.toString, configuration)
+        val data = DataFile(damaged.toString, Map.empty, whole.length.toLong, Some(2), footer)
+        WriterCompatRules.check(state, data).foreach(v => assert(v.parameters("found").nonEmpty))
+      }
+    finally Files.delete(damaged)
   }
 
   private val key = Array.tabulate[Byte](16)(_.toByte)
