@@ -212,6 +212,9 @@ object Fix {
   def callEnable(table: TableState): String =
     s"""enable_iceberg_writer_compat(spark, "${table.name.replace("\"", "\\\"")}")"""
 
+  /** Shows who wrote what when, where no statement can bring lost values back. */
+  def lookIntoHistory(table: TableState): String = s"DESCRIBE HISTORY ${table.name}"
+
   /** Copies the rows into a new table that has the feature. */
   def copyInto(table: TableState): String = table.copyStatement
 

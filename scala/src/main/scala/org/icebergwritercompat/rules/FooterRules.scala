@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import org.apache.parquet.schema.Type.Repetition
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.Source._
 
 /** Requirements on data files that only their footers tell of. */
@@ -74,7 +75,7 @@ object FooterRules {
       }
 
     // The rows cannot be copied; who wrote the file, and to which version to go back, can be seen.
-    override def fix(table: TableState): String = s"DESCRIBE HISTORY ${table.name}"
+    override def fix(table: TableState): String = Fix.lookIntoHistory(table)
   }
 
   object SizesAreThoseOfTheLog
@@ -112,6 +113,12 @@ object FooterRules {
         Clause(DeltaProtocol, "Column Mapping"),
         ids
       ) {
+
+    // In this mode Delta reads what has no id as null, and a copy would keep the nulls.
+    override def fix(table: TableState): String =
+      if (table.property(WriterCompat.ColumnMappingMode).contains(WriterCompat.IdMode))
+        Fix.lookIntoHistory(table)
+      else super.fix(table)
 
     override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
       if (footer.schema.getFieldCount > 0 && !columns.hasIds)

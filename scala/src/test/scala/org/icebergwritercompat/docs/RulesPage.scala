@@ -99,7 +99,10 @@ object RulesPage {
   private def fixed(line: String): String = {
     val fix = line.stripPrefix("Run: ")
     val language = if (fix.startsWith("enable_")) "python" else "sql"
-    s"Mended by:\n\n```$language\n$fix\n```"
+    val purpose =
+      if (fix.startsWith("DESCRIBE ")) "No statement mends it; who wrote the file shows"
+      else "Mended by"
+    s"$purpose:\n\n```$language\n$fix\n```"
   }
 
   private def block(language: String, lines: Seq[String]): String = {

@@ -738,6 +738,15 @@ class FooterRulesSuite extends RuleSuite {
   }
 
   test("each rule says the statement that mends what it finds") {
-    assert(contentRules.map(_.fix(flat)).distinct == Seq(copy))
+    assert(contentRules.map(_.fix(byName)).distinct == Seq(copy))
   }
+
+  test("no copy is proposed of values that Delta reads as null") {
+    val history = "DESCRIBE HISTORY db.t"
+    assert(contentRules.filter(_.fix(flat) == history) == Seq(FooterRules.FieldsHaveTheirIds))
+    assert(contentRules.map(_.fix(flat)).distinct.toSet == Set(copy, history))
+  }
+
+  private def byName: TableState =
+    flat.copy(properties = flat.properties + ("delta.columnMapping.mode" -> "name"))
 }

@@ -2,8 +2,12 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet, Empty2Null}
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
+import org.apache.spark.sql.delta.constraints.Constraint
+import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
+import org.apache.spark.sql.types.StringType
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
@@ -171,6 +175,26 @@ final class GuardedTransaction(
     readFilesSubset.foreach(part.readFiles.add)
     part.readTxn ++= readTxn
     part
+  }
+
+  // The log has no other empty string than null, and Iceberg takes the column from the file.
+  override protected def convertEmptyToNullIfNeeded(
+      plan: SparkPlan,
+      partitionColumns: Seq[Attribute],
+      constraints: Seq[Constraint]
+  ): SparkPlan = {
+    val partitions = AttributeSet(partitionColumns)
+    def isConverted(column: Attribute) =
+      partitions.contains(column) && column.dataType == StringType
+    if (!isGuarded(metadata)) super.convertEmptyToNullIfNeeded(plan, partitionColumns, constraints)
+    else if (!plan.output.exists(isConverted)) plan
+    else
+      ProjectExec(
+        plan.output.map { column =>
+          if (isConverted(column)) Alias(Empty2Null(column), column.name)() else column
+        },
+        plan
+      )
   }
 
   private def creating: Boolean = readVersion < 0 || replacing

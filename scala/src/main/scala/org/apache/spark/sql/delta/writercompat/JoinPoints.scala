@@ -108,6 +108,13 @@ object JoinPoints {
     "new fields would keep a random name, and the commit be refused"
   )
 
+  val EmptyStrings: JoinPoint = JoinPoint(
+    "empty-strings",
+    "TransactionalWrite.convertEmptyToNullIfNeeded",
+    "an empty string in a partition column is stored in the file as the null it is in the log",
+    "Iceberg readers, who take the column from the file, would read what Delta does not"
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -118,6 +125,7 @@ object JoinPoints {
     PrepareCommit,
     CommitLarge,
     Conflicts,
+    EmptyStrings,
     SealedFeatures,
     FeatureMap,
     PropertyEntries,

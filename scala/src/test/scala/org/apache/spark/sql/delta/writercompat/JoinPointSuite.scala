@@ -2,6 +2,8 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.files.TransactionalWrite
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.delta.actions.Metadata
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
@@ -224,6 +226,21 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       classOf[IsolationLevel]
     )(classOf[(_, _)])
     assert(callersInside("checkForConflicts") == Set("doCommitRetryIteratively"))
+  }
+
+  test(JoinPoints.EmptyStrings.id) {
+    assertOverridden(
+      classOf[TransactionalWrite],
+      "convertEmptyToNullIfNeeded",
+      classOf[SparkPlan],
+      classOf[collection.immutable.Seq[_]],
+      classOf[collection.immutable.Seq[_]]
+    )(classOf[SparkPlan])
+    // All ways to a data file with partition values.
+    assert(
+      callersOf(s"$delta/files/TransactionalWrite", "convertEmptyToNullIfNeeded") ==
+        Set("TransactionalWrite.writeFiles")
+    )
   }
 
   test(JoinPoints.SealedFeatures.id) {
