@@ -156,7 +156,7 @@ def test_tree_of_columns(show: Open) -> None:
     a, s, inner, element, p = (box["x"] for box in boxes if box)
     assert a == s == p < inner < element
     row = page.locator(".columns tbody tr").nth(3)
-    assert texts(page, ".columns tbody tr.problem .chips") == ["C7", "C5"]
+    assert texts(page, ".columns tbody tr[data-severity=error] .chips") == ["C7", "C5"]
     assert row.locator("td").nth(2).inner_text() == "4"
     page.get_by_label("only those with findings").check()
     # What leads to a problem stays.

@@ -35,7 +35,7 @@ class _Bar:
 
 @dataclass(frozen=True)
 class _Branch:
-    """A column in the tree, with what was found at it and whether it leads to a finding."""
+    """A column in the tree, with what was found at it, and whether it leads to a finding."""
 
     column: Column
     depth: int
@@ -110,10 +110,9 @@ def _counts(report: Report) -> Counter[str]:
 
 
 def _bars(findings: Sequence[Finding]) -> list[_Bar]:
-    groups = _text.by_rule(findings)
+    groups = _text.by_rule(_text.ranked(findings))
     longest = max(map(len, groups.values()), default=1)
-    bars = [_bar(findings, longest) for findings in groups.values()]
-    return sorted(bars, key=lambda bar: -bar.total)
+    return [_bar(group, longest) for group in groups.values()]
 
 
 def _bar(findings: list[Finding], longest: int) -> _Bar:
@@ -124,7 +123,7 @@ def _bar(findings: list[Finding], longest: int) -> _Bar:
 
 def _tree(report: Report) -> Iterator[_Branch]:
     problems: dict[str, dict[tuple[str, Severity], None]] = {}
-    for finding in report.findings:
+    for finding in _text.ranked(report.findings):
         if finding.place.kind == "column":
             found = problems.setdefault(finding.place.name, {})
             found[finding.rule, finding.severity] = None
