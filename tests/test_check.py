@@ -147,6 +147,25 @@ def test_asking_changes_nothing(ask: Ask, table: Table) -> None:
 # --- verify ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("ask", [check, verify, history])
+def test_a_read_only_copy(ask: Ask, table: Table, tmp_path: Path) -> None:
+    table.create()
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")
+    copy = tmp_path / "copy"
+    shutil.copytree(table.folder, copy)
+    below = [copy, *copy.rglob("*")]
+    for path in below:
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        # An administrator may write anywhere, so what counts is that nothing was.
+        before = {path: path.stat().st_mtime_ns for path in below}
+        assert ask(table.spark, copy).compliant
+        assert {path: path.stat().st_mtime_ns for path in [copy, *copy.rglob("*")]} == before
+    finally:
+        for path in below:
+            path.chmod(path.stat().st_mode | 0o200)
+
+
 def test_verify_reads_the_files(table: Table) -> None:
     table.create()
     for row in range(3):

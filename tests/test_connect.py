@@ -38,12 +38,13 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteSession]:
         "spark.ui.enabled": "false",
     }
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    command = [str(submit), "--master", "local[2]", "--driver-memory", "1g", "--class", SERVER]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
     log = folder / "server.log"
     with log.open("w") as output:
         server = subprocess.Popen(
-            [submit, "--master", "local[2]", "--driver-memory", "1g", "--class", SERVER]
-            + [*options, "spark-internal"],
+            [*command, "spark-internal"],
             cwd=folder,
             env={key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")},
             stdout=output,
@@ -75,6 +76,15 @@ def test_history_and_check_can_be_joined(remote: RemoteSession) -> None:
         "JOIN iceberg_writer_compat_history('old') h USING (rule) WHERE c.rule = 'C7'"
     ).collect()
     assert [tuple(row) for row in joined] == [("C7", 0, "CREATE TABLE")]
+
+
+def test_verify_reads_footers(remote: RemoteSession) -> None:
+    remote.sql("CREATE TABLE unmapped USING delta AS SELECT id FROM range(3)")
+    live = len(remote.table("unmapped").inputFiles())
+    found = remote.sql(
+        "SELECT files FROM iceberg_writer_compat_verify('unmapped') WHERE rule = 'E1f'"
+    )
+    assert [row.files for row in found.collect()] == [live]
 
 
 def test_a_compliant_table_has_no_rows_and_stays_guarded(remote: RemoteSession) -> None:

@@ -62,7 +62,7 @@ final case class FileFinding(
       column.fold(Place.Files)(c => Place.of(Location.Column(c.path, c.id, c.physicalName))),
       Some(files),
       examples,
-      found.capitalize,
+      column.fold(s"In $files file(s): $found")(_ => found.capitalize),
       broken.statement,
       Reasons.of(broken).getOrElse(""),
       fix

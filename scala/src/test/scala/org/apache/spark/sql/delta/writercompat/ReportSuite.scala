@@ -317,7 +317,7 @@ class ReportSuite extends TableSuite {
     val report = unchanged(table)(verify(table))
     val live = table.log.liveFiles.keySet.map(_.getFileName.toString)
     val finding = only(report, "E1f")
-    assert(finding.found == "None of its columns has a field id")
+    assert(finding.found == s"In ${live.size} file(s): none of its columns has a field id")
     assert(finding.files.contains(live.size.toLong) && finding.severity == Severity.Warning)
     assert(finding.examples.forall(example => live(example.takeWhile(_ != ':'))))
   }
