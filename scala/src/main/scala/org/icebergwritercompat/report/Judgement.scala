@@ -1,5 +1,6 @@
 package org.icebergwritercompat.report
 
+import org.apache.spark.sql.types.{ByteType, ShortType}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
 
@@ -32,8 +33,19 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     else if (Judgement.derived(violation.rule)) Severity.Info
     else if (Judgement.laidOutAnew(violation.rule))
       if (hasFiles) Severity.Warning else Severity.Info
-    else if (violation.fix == Fix.copyInto(table)) Severity.Warning
+    else if (violation.fix == Fix.copyInto(table) || widenedByCopy(violation)) Severity.Warning
     else Severity.Error
+
+  // A byte or short keeps its values as an int, and a table without rows needs no copy.
+  private def widenedByCopy(violation: Violation): Boolean = violation.location match {
+    case Location.Column(path, _, _)
+        if hasFiles && violation.rule == SchemaRules.TypesAreSupported =>
+      table.nodesByPath.get(path.toVector).map(_.dataType).exists {
+        case ByteType | ShortType => true
+        case _                    => false
+      }
+    case _ => false
+  }
 
   /** What it takes to switch the feature on, after all that was found. */
   def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {

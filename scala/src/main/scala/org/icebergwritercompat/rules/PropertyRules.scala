@@ -109,7 +109,10 @@ object PropertyRules {
         value.flatMap(_.toLongOption).filter(id => id >= 0 && id <= SchemaRules.MaxIcebergColumnId)
       if (maximum.exists(_ >= highest)) Nil
       else {
-        val reason = if (maximum.isEmpty && value.isDefined) noMaximum else alreadyGiven(highest)
+        val reason =
+          if (value.isEmpty && highest == 0) "it has to tell which ids have been given out"
+          else if (maximum.isEmpty) noMaximum
+          else alreadyGiven(highest)
         Seq(wrongMaximum(this, table, value, reason))
       }
     }

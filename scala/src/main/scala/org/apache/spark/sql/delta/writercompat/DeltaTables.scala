@@ -1,7 +1,9 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.apache.spark.sql.SparkSession
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{
   AlterTableDropFeatureDeltaCommand,
@@ -10,19 +12,36 @@ import org.apache.spark.sql.delta.commands.{
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
+import scala.jdk.CollectionConverters._
+
 /** Delta tables by name or by path, and the two statements that switch the feature on and off. */
 object DeltaTables {
 
   /** The Delta table that a user calls `table`: a name, `delta.` and a quoted path, or a path. */
   def find(spark: SparkSession, table: String): DeltaTableV2 = {
     val parts =
-      if (isPath(table)) Seq("delta", table)
+      if (isPath(table)) Seq("delta", absolute(spark, table))
       else spark.sessionState.sqlParser.parseMultipartIdentifier(table)
     val plan = UnresolvedTable(parts, "Iceberg Writer Compat")
-    spark.sessionState.executePlan(plan).analyzed match {
+    resolved(spark, plan) match {
       case ResolvedTable(_, _, delta: DeltaTableV2, _) => delta
       case _ => throw IcebergWriterCompatException.notDelta(table)
     }
+  }
+
+  private def resolved(spark: SparkSession, plan: LogicalPlan): LogicalPlan =
+    try spark.sessionState.executePlan(plan).analyzed
+    catch {
+      // The message of the original goes on with the plan.
+      case e: AnalysisException if e.getCondition == "TABLE_OR_VIEW_NOT_FOUND" =>
+        throw new AnalysisException(e.getCondition, e.getMessageParameters.asScala.toMap)
+    }
+
+  // As Spark takes a relative path of a DataFrame reader.
+  private def absolute(spark: SparkSession, folder: String): String = {
+    val path = new Path(folder)
+    if (path.isAbsolute) folder
+    else path.getFileSystem(spark.sessionState.newHadoopConf()).makeQualified(path).toString
   }
 
   /** Whether the table has the feature on. */

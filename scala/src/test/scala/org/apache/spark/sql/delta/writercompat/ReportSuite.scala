@@ -397,6 +397,25 @@ class ReportSuite extends TableSuite {
     assert(report.columns.sizeIs == 51 && report.compliant)
   }
 
+  test("a folder can be given relative to where Spark runs") {
+    val table = byPath()
+    sql(s"CREATE TABLE ${table.name} (a INT) USING delta TBLPROPERTIES ($on)")
+    val relative = Path.of("").toAbsolutePath.relativize(table.folder).toString
+    assert(Reports.check(spark, relative, None).compliant)
+  }
+
+  test("a short that a copy would widen stands in nobody's way") {
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} USING delta AS SELECT 1S AS s, array(2Y) AS l")
+    val report = check(table)
+    assert(report.facts.enabling.verdict == Verdict.Rewrite, report.findings)
+    val copy = report.findings.find(_.rule == "C7").map(_.fix).getOrElse("")
+    assert(copy.contains("CAST(s AS INT) AS s") && copy.contains("CAST(l AS ARRAY<INT>) AS l"))
+    sql(copy)
+    val copied = Reports.check(spark, s"${table.name}_iceberg", None)
+    assert(copied.compliant && copied.facts.rows.contains(1L))
+  }
+
   private val mapper = new ObjectMapper
 
   test("JSON has every part by its documented name") {
