@@ -111,7 +111,7 @@ object PropertyRules {
       else {
         val reason =
           if (value.isEmpty && highest == 0) "it has to tell which ids have been given out"
-          else if (maximum.isEmpty) noMaximum
+          else if (value.isDefined && maximum.isEmpty) noMaximum
           else alreadyGiven(highest)
         Seq(wrongMaximum(this, table, value, reason))
       }

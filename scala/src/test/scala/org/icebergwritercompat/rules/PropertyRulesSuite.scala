@@ -1,5 +1,6 @@
 package org.icebergwritercompat.rules
 
+import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.rules.CompliantTable.shapes
 import org.icebergwritercompat.rules.PropertyRules._
 
@@ -143,6 +144,11 @@ class PropertyRulesSuite extends RuleSuite {
         }(wrongMaximum(Some(value), noMaximum))
       }
   }
+
+  refuses(MaxColumnIdCoversAllIds, "neither a maximum nor any id") {
+    val table = CompliantTable.of("a INT")
+    table.copy(schema = StructType.fromDDL("a INT"), properties = table.properties - maxColumnId)
+  }(wrongMaximum(None, "it has to tell which ids have been given out"))
 
   // The field itself has id 1: only its element has a higher one.
   refuses(MaxColumnIdCoversAllIds, "a nested id above the maximum") {
