@@ -12,7 +12,10 @@ import brotli
 _FONTS = """\
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>
+<fontconfig>
+  <dir prefix="relative">fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
 """
 
 
@@ -31,8 +34,9 @@ def unpack(package: Path, folder: Path) -> None:
         browser = folder / "chromium"
         browser.write_bytes(packed("chromium"))
     browser.chmod(0o755)
-    # The package's own file looks for the fonts in folders of the machine.
-    (folder / "fonts.conf").write_text(_FONTS.format(folder=folder), encoding="utf-8")
+    # The package's own file looks for the fonts in folders of the machine. Without any font the
+    # browser crashes, so these have to be found where the project is, also once it was moved.
+    (folder / "fonts.conf").write_text(_FONTS, encoding="utf-8")
 
 
 if __name__ == "__main__":
