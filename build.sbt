@@ -7,6 +7,13 @@ ThisBuild / description := "Delta tables that are safe to read and write as Apac
 
 // The jars a session needs besides Spark's own, resolved only so that `stage` can copy them.
 lazy val DeltaRuntime = config("delta-runtime").hide
+lazy val IcebergRuntime = config("iceberg-runtime").hide
+
+// What publishing needs; no session but one that publishes does.
+lazy val icebergModules =
+  Seq("iceberg-api", "iceberg-bundled-guava", "iceberg-common", "iceberg-core").map { name =>
+    "org.apache.iceberg" % name % iceberg
+  } :+ "com.github.ben-manes.caffeine" % "caffeine" % "3.2.4"
 
 lazy val stage = taskKey[Seq[File]]("Copies this line's jars into the Python package.")
 lazy val coordinates = taskKey[Unit]("Fails unless the published name carries the Spark line.")
@@ -21,7 +28,7 @@ lazy val root = (project in file("."))
 
 def line(l: SparkLine): Project =
   Project(l.projectId, file("target") / l.projectId)
-    .configs(DeltaRuntime)
+    .configs(DeltaRuntime, IcebergRuntime)
     .settings(
       moduleName := s"iceberg-writer-compat_${l.name}",
       scalaVersion := l.scala,
@@ -49,6 +56,14 @@ def line(l: SparkLine): Project =
         "io.delta" % s"delta-spark_${l.name}_2.13" % delta % DeltaRuntime intransitive (),
         "io.delta" % "delta-storage" % delta % DeltaRuntime intransitive ()
       ),
+      // Whatever else Iceberg needs is what Spark brings along, in Spark's versions.
+      libraryDependencies ++= icebergModules.flatMap { module =>
+        Seq(module % Provided intransitive (), module % IcebergRuntime intransitive ())
+      },
+      libraryDependencies ++= Seq("iceberg-data", "iceberg-parquet").map { name =>
+        "org.apache.iceberg" % name % iceberg % Test intransitive ()
+      },
+      libraryDependencies += "org.apache.parquet" % "parquet-avro" % "1.16.0" % Test intransitive (),
       Compile / resourceGenerators += versionResource(l).taskValue,
       Test / fork := true,
       Test / parallelExecution := false,
@@ -70,7 +85,7 @@ def shimFolders(kind: String, l: SparkLine): Seq[File] =
 /** Tells the running jar which versions it was built for. */
 def versionResource(l: SparkLine) = Def.task {
   val target = (Compile / resourceManaged).value / "iceberg-writer-compat.properties"
-  IO.write(target, s"version=${version.value}\nspark=${l.name}\ndelta=$delta\n")
+  IO.write(target, s"version=${version.value}\nspark=${l.name}\ndelta=$delta\niceberg=$iceberg\n")
   Seq(target)
 }
 
@@ -92,15 +107,20 @@ lazy val testJvmOptions = Def.task {
   options.trim.split("\\s+").toSeq ++ Seq("-Xmx2g", "-Xss4m")
 }
 
-/** Puts the thin jar and Delta's own jars where the Python package looks for them. */
+/** Puts the thin jar, Delta's own jars and Iceberg's where the Python package looks for them. */
 def stageJars(l: SparkLine) = Def.task {
   val thin = (Compile / packageBin).value
-  val delta = update.value.select(configurationFilter(DeltaRuntime.name))
+  val others = Seq(DeltaRuntime -> "delta", IcebergRuntime -> "iceberg").flatMap {
+    case (runtime, name) =>
+      update.value.select(configurationFilter(runtime.name)).map(_ -> name)
+  }
   val folder = (ThisBuild / baseDirectory).value /
     "python" / "iceberg_writer_compat" / "jars" / s"spark-${l.name}"
   IO.delete(folder)
   val copies =
-    (thin -> folder / thin.getName) +: delta.map(jar => jar -> folder / "delta" / jar.getName)
+    (thin -> folder / thin.getName) +: others.map { case (jar, name) =>
+      jar -> folder / name / jar.getName
+    }
   copies.foreach { case (from, to) => IO.copyFile(from, to) }
   copies.map(_._2)
 }

@@ -25,6 +25,9 @@ object SparkLine {
   /** The one Delta release the hooks are written for. */
   val delta = "4.4.0"
 
+  /** The Iceberg release that tables are published with. */
+  val iceberg = "1.12.0"
+
   val spark40: SparkLine = SparkLine(spark = "4.0.4", scala = "2.13.17")
   val spark41: SparkLine = SparkLine(spark = "4.1.3", scala = "2.13.17")
   val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")

@@ -20,4 +20,7 @@ object BuildInfo {
 
   /** The one Delta release the hooks are written for. */
   val delta: String = properties.getProperty("delta")
+
+  /** The Iceberg release that tables are published with. */
+  val iceberg: String = properties.getProperty("iceberg")
 }

@@ -135,6 +135,21 @@ object IcebergWriterCompatException {
       Map("function" -> function, "parameters" -> parameters)
     )
 
+  /** The refusal to publish a table, with the reason as sub-condition. */
+  def notPublishable(
+      reason: String,
+      parameters: Map[String, String]
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(s"ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.$reason", parameters)
+
+  /** The answer to a call that needs Iceberg's library where that is missing. */
+  def icebergMissing(version: String, cause: Throwable): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_ICEBERG_MISSING",
+      Map("version" -> version),
+      cause
+    )
+
   /** The answer where the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(

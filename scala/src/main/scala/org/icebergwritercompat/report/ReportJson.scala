@@ -21,6 +21,12 @@ object ReportJson {
   /** Several rules as a JSON array. */
   def of(rules: Seq[Rule]): String = mapper.writeValueAsString(rules.map(RuleText.of))
 
+  /** What publishing a table did, as JSON. */
+  def of(result: PublishResult): String = mapper.writeValueAsString(result)
+
+  /** What is published of a table, as JSON. */
+  def of(status: PublishStatus): String = mapper.writeValueAsString(status)
+
   private final case class RuleText(
       rule: String,
       statement: String,

@@ -1,0 +1,203 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.iceberg.TableMetadata
+import org.apache.iceberg.exceptions.CommitFailedException
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.actions._
+import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg._
+import org.icebergwritercompat.report.{PublishResult, PublishStatus}
+
+import java.io.FileNotFoundException
+import java.nio.file.FileAlreadyExistsException
+import scala.annotation.tailrec
+import scala.jdk.CollectionConverters._
+
+/** Publishes a Delta table as Iceberg, from its log. */
+final class Publishing(spark: SparkSession, tableName: String) {
+
+  private val table = DeltaTables.find(spark, tableName)
+  private val log = table.deltaLog
+  private val name = TableStates.nameOf(table)
+
+  // Made anew for each attempt, so that it looks anew.
+  private def open(): IcebergPublisher = {
+    val configuration = log.newDeltaHadoopConf()
+    val writeOnce: WriteOnce = (file: Path, lines: Iterator[String]) =>
+      try {
+        log.store.write(file, lines, overwrite = false, configuration)
+        true
+      } catch { case _: FileAlreadyExistsException => false }
+    new IcebergPublisher(
+      name,
+      log.dataPath,
+      new PathTableOperations(log.dataPath, configuration, writeOnce)
+    )
+  }
+
+  /** Publishes every commit up to the newest, whoever else does. */
+  def publish(): PublishResult = {
+    val before = open().publishedVersion
+
+    @tailrec def attempt(left: Int, done: Published): (TableMetadata, Published) = {
+      val run = new Run(open(), done)
+      val failure =
+        try { run.toNewest(table.update()); None }
+        catch { case e: CommitFailedException => Some(e) }
+      failure match {
+        case None                => (run.metadata, run.done)
+        case Some(_) if left > 0 => attempt(left - 1, run.done)
+        case Some(e)             => throw e
+      }
+    }
+
+    val (metadata, done) = attempt(Publishing.retries, Published.nothing)
+    PublishResult(
+      name,
+      metadata.metadataFileLocation,
+      metadata.property(IcebergPublisher.DeltaVersionProperty, null).toLong,
+      before,
+      Option(metadata.currentSnapshot).map(_.snapshotId),
+      done.snapshots,
+      done.filesAdded,
+      done.filesRemoved
+    )
+  }
+
+  /** How far the table is published. */
+  def status(): PublishStatus = {
+    val publisher = open()
+    val version = table.update().version
+    val published = publisher.publishedVersion
+    PublishStatus(
+      name,
+      version,
+      published,
+      published.map(version - _),
+      publisher.metadata.flatMap(m => Option(m.currentSnapshot)).map(_.snapshotId),
+      publisher.metadata.map(_.metadataFileLocation)
+    )
+  }
+
+  /** One attempt; `done` is what was published even if the attempt then fails. */
+  private final class Run(publisher: IcebergPublisher, before: Published) {
+
+    private var published = before
+
+    def done: Published = published
+
+    def metadata: TableMetadata = publisher.metadata.get
+
+    def toNewest(newest: Snapshot): Unit = {
+      if (!WriterCompat.isEnabled(newest.metadata.configuration))
+        throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
+      publisher.publishedVersion match {
+        case None =>
+          note(
+            publisher.create(newest.version, newest.timestamp, definition(newest), live(newest))
+          )
+        case Some(version) if version == newest.version => publisher.mendHint()
+        case Some(version) if version < newest.version  =>
+          val gap =
+            try !follow(version, newest)
+            catch { case _: FileNotFoundException | _: Publishing.LogGap => true }
+          if (gap) whole(newest)
+        case Some(version) =>
+          // Another publisher may have seen a newer version, but nobody one that is not there.
+          if (table.update().version < version)
+            throw IcebergWriterCompatException.notPublishable(
+              "AHEAD",
+              Map(
+                "table" -> name,
+                "published" -> version.toString,
+                "version" -> newest.version.toString,
+                "metadata" -> new Path(log.dataPath, "metadata").toString
+              )
+            )
+      }
+    }
+
+    // False where the commits do not lead to the newest version.
+    private def follow(from: Long, newest: Snapshot): Boolean = {
+      var pending: Option[TableDefinition] = None
+      var reached = from
+      val fits = commits(from + 1, newest.version).forall { commit =>
+        pending = commit.definition.orElse(pending)
+        !commit.changesFiles || {
+          val totals =
+            if (commit.version < newest.version) FileTotals(None, None)
+            else FileTotals(newest.numOfFilesIfKnown, newest.sizeInBytesIfKnown)
+          val appended = publisher.append(commit, pending, totals)
+          appended.foreach { what =>
+            note(what)
+            pending = None
+            reached = commit.version
+          }
+          appended.isDefined
+        }
+      }
+      if (fits && reached < newest.version)
+        note(publisher.note(newest.version, newest.timestamp, pending))
+      fits
+    }
+
+    private def whole(newest: Snapshot): Unit =
+      note(publisher.reconcile(newest.version, newest.timestamp, definition(newest), live(newest)))
+
+    private def note(what: Published): Unit = published = published.and(what)
+  }
+
+  private def commits(from: Long, to: Long): Iterator[DeltaCommit] = {
+    val files = CoordinatedCommitsUtils.commitFilesIterator(log, table.catalogTable, from)
+    Iterator.iterate(from)(_ + 1).takeWhile(_ <= to).map { version =>
+      if (!files.hasNext) throw new Publishing.LogGap
+      val (file, found) = files.next()
+      if (found != version) throw new Publishing.LogGap
+      commit(version, file)
+    }
+  }
+
+  private def commit(version: Long, file: FileStatus): DeltaCommit = {
+    val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+    val info = actions.collectFirst { case info: CommitInfo => info }
+    DeltaCommit(
+      version,
+      info.flatMap(_.inCommitTimestamp).getOrElse(file.getModificationTime),
+      info.map(_.operation),
+      actions.collectFirst { case metadata: Metadata => definition(metadata) },
+      actions.collect { case add: AddFile => added(add) },
+      actions.collect { case remove: RemoveFile =>
+        RemovedFile(remove.path, Option(remove.partitionValues), remove.dataChange)
+      }
+    )
+  }
+
+  private def live(snapshot: Snapshot): Iterator[AddedFile] =
+    snapshot.allFiles.toLocalIterator().asScala.map(added)
+
+  private def added(add: AddFile): AddedFile =
+    AddedFile(add.path, add.partitionValues, add.size, add.stats, add.dataChange)
+
+  private def definition(snapshot: Snapshot): TableDefinition = definition(snapshot.metadata)
+
+  private def definition(metadata: Metadata): TableDefinition =
+    TableDefinition(
+      metadata.id,
+      metadata.schema,
+      metadata.partitionColumns,
+      metadata.configuration.get(WriterCompat.MaxColumnId).flatMap(_.toIntOption).getOrElse(0)
+    )
+}
+
+private object Publishing {
+
+  // Each lost race means that somebody else published.
+  val retries = 20
+
+  /** A commit is not there any more. */
+  final class LogGap extends RuntimeException
+}

@@ -1,0 +1,79 @@
+package org.icebergwritercompat.iceberg
+
+import org.apache.spark.sql.types.StructType
+
+/**
+ * What a version of a Delta table is, its files aside.
+ *
+ * @param id
+ *   the id of the table
+ * @param maxColumnId
+ *   the highest column id given out
+ */
+final case class TableDefinition(
+    id: String,
+    schema: StructType,
+    partitionColumns: Seq[String],
+    maxColumnId: Int
+)
+
+/**
+ * A file that a commit adds.
+ *
+ * @param path
+ *   as the log has it: encoded, and relative to the table or absolute
+ * @param statistics
+ *   as JSON; null if there are none
+ */
+final case class AddedFile(
+    path: String,
+    partitionValues: Map[String, String],
+    size: Long,
+    statistics: String,
+    dataChange: Boolean
+)
+
+/**
+ * A file that a commit removes.
+ *
+ * @param partitionValues
+ *   `None` where the log does not tell
+ */
+final case class RemovedFile(
+    path: String,
+    partitionValues: Option[Map[String, String]],
+    dataChange: Boolean
+)
+
+/** A commit of a Delta table; `definition` is there if the commit changes it. */
+final case class DeltaCommit(
+    version: Long,
+    timestamp: Long,
+    operation: Option[String],
+    definition: Option[TableDefinition],
+    added: Seq[AddedFile],
+    removed: Seq[RemovedFile]
+) {
+
+  /** Whether the commit adds or removes files. */
+  def changesFiles: Boolean = added.nonEmpty || removed.nonEmpty
+}
+
+/** The number of files of a version, and their size; `None` where that is not known. */
+final case class FileTotals(files: Option[Long], bytes: Option[Long])
+
+/** What was published: how many snapshots, and the files in them. */
+final case class Published(snapshots: Int, filesAdded: Long, filesRemoved: Long) {
+
+  def and(other: Published): Published =
+    Published(
+      snapshots + other.snapshots,
+      filesAdded + other.filesAdded,
+      filesRemoved + other.filesRemoved
+    )
+}
+
+object Published {
+
+  val nothing: Published = Published(0, 0, 0)
+}

@@ -1,0 +1,474 @@
+package org.icebergwritercompat.iceberg
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg._
+import org.apache.iceberg.exceptions.ValidationException
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+
+import java.net.URI
+import java.util.UUID
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+import scala.util.control.NonFatal
+
+/**
+ * Puts versions of a Delta table into its Iceberg metadata, each in one atomic commit.
+ *
+ * A commit of Iceberg that another publisher was faster with throws Iceberg's
+ * `CommitFailedException`; nothing has happened then. A call is for what comes next after
+ * `publishedVersion`, and the caller asks anew after each failure.
+ *
+ * @param name
+ *   the table, for a person
+ * @param root
+ *   the folder of the table
+ */
+final class IcebergPublisher(name: String, root: Path, operations: PathTableOperations) {
+
+  import IcebergPublisher._
+
+  /** The metadata that readers see; `None` if there is none yet. */
+  def metadata: Option[TableMetadata] = Option(operations.current())
+
+  /** The Delta version that readers see. */
+  def publishedVersion: Option[Long] = metadata.map { published =>
+    Option(published.property(DeltaVersionProperty, null))
+      .flatMap(_.toLongOption)
+      .getOrElse {
+        throw IcebergWriterCompatException.notPublishable(
+          "NOT_OURS",
+          Map("table" -> name, "metadata" -> published.metadataFileLocation)
+        )
+      }
+  }
+
+  /** Lets readers that go by the hint see the newest metadata. */
+  def mendHint(): Unit = operations.mendHint()
+
+  /** Publishes a version whole, as the first one. */
+  def create(
+      version: Long,
+      timestamp: Long,
+      definition: TableDefinition,
+      live: Iterator[AddedFile]
+  ): Published = {
+    val prepared = define(None, definition)
+    val staged = new StagedOperations(prepared, operations)
+    val writer = new ManifestsWriter(staged)
+    try {
+      val files = new DataFiles(prepared)
+      live.foreach(file => writer.add(files.of(file)))
+      val append = new BaseTable(staged, name).newFastAppend()
+      writer.manifests().foreach(append.appendManifest)
+      if (writer.files > 0) append.set(DeltaVersionProperty, version.toString).commit()
+      val snapshot = Option.when(writer.files > 0)(staged.current().currentSnapshot)
+      commit(None, definition = Some(definition), snapshot, version, timestamp)
+      Published(snapshot.size, writer.files, 0)
+    } catch {
+      case NonFatal(e) =>
+        writer.discard()
+        discard(staged)
+        throw e
+    }
+  }
+
+  /**
+   * Publishes the next commit.
+   *
+   * @param definition
+   *   what the table is by now; `None` if that was published before
+   * @param totals
+   *   what the version has in all
+   * @return
+   *   `None`, and nothing has happened, if the commit does not fit to what was published
+   */
+  def append(
+      commit: DeltaCommit,
+      definition: Option[TableDefinition],
+      totals: FileTotals
+  ): Option[Published] = {
+    val base = operations.current()
+    val prepared = definition.fold(base)(define(Some(base), _))
+    val staged = new StagedOperations(prepared, operations)
+    try {
+      val files = new DataFiles(prepared)
+      val added = commit.added.map(files.of)
+      val removed = quickly(prepared, commit, added)
+        .getOrElse(found(prepared, (commit.added.map(_.path) ++ commit.removed.map(_.path)).toSet))
+      val rearranged = !commit.added.exists(_.dataChange) && !commit.removed.exists(_.dataChange)
+      change(staged, commit.version, added, removed, rearranged)
+      val snapshot = newSnapshot(prepared, staged)
+      val fits = snapshot.forall { s =>
+        count(s, SnapshotSummary.DELETED_FILES_PROP) == removed.size &&
+        count(s, SnapshotSummary.ADDED_FILES_PROP) == added.size
+      } && agrees(staged.current().currentSnapshot, totals)
+      if (fits) {
+        this.commit(Some(base), definition, snapshot, commit.version, commit.timestamp)
+        Some(Published(snapshot.size, added.size.toLong, removed.size.toLong))
+      } else {
+        discard(staged)
+        None
+      }
+    } catch {
+      // Iceberg itself misses a file that is to be rewritten.
+      case _: ValidationException =>
+        discard(staged)
+        None
+      case NonFatal(e) =>
+        discard(staged)
+        throw e
+    }
+  }
+
+  /** Publishes a version as the difference of its files to those that were published. */
+  def reconcile(
+      version: Long,
+      timestamp: Long,
+      definition: TableDefinition,
+      live: Iterator[AddedFile]
+  ): Published = {
+    val base = operations.current()
+    val prepared = define(Some(base), definition)
+    val staged = new StagedOperations(prepared, operations)
+    try {
+      val files = new DataFiles(prepared)
+      val gone = mutable.HashMap.empty[String, DataFile]
+      // A file that is live twice is removed, and added once.
+      val twice = mutable.HashSet.empty[String]
+      foreachLive(prepared) { file =>
+        if (gone.put(file.location, file).isDefined) twice += file.location
+      }
+      val added = live.filter { file =>
+        val location = files.location(file.path)
+        twice(location) || gone.remove(location).isEmpty
+      }
+      val addedFiles = added.map(files.of).toSeq
+      change(staged, version, addedFiles, gone.values.toSeq, rearranged = false)
+      val snapshot = newSnapshot(prepared, staged)
+      commit(Some(base), Some(definition), snapshot, version, timestamp)
+      Published(snapshot.size, addedFiles.size.toLong, gone.size.toLong)
+    } catch {
+      case NonFatal(e) =>
+        discard(staged)
+        throw e
+    }
+  }
+
+  /** Notes that a version without changes of files is published. */
+  def note(version: Long, timestamp: Long, definition: Option[TableDefinition]): Published = {
+    commit(Some(operations.current()), definition, None, version, timestamp)
+    Published.nothing
+  }
+
+  // Files to remove by the partition values that the log tells, so that Iceberg need not look into
+  // every manifest; `None` where that does not tell all.
+  private def quickly(
+      table: TableMetadata,
+      commit: DeltaCommit,
+      added: Seq[DataFile]
+  ): Option[Seq[DataFile]] = {
+    val paths = commit.removed.map(_.path)
+    // A file that is there already may be added again, with other statistics.
+    val again = (commit.removed.isEmpty && commit.added.exists(!_.dataChange)) ||
+      commit.added.exists(file => paths.contains(file.path)) ||
+      added.map(_.location).distinct.sizeIs < added.size
+    val known = commit.removed.map { file =>
+      for {
+        values <- file.partitionValues
+        spec <- PartitionValues.specOf(table.specs.asScala, values)
+        tuple <- PartitionValues.tuple(spec, values).toOption
+      } yield new DataFiles(table).removed(file.path, spec, tuple)
+    }
+    Option.unless(again || known.exists(_.isEmpty))(known.flatten)
+  }
+
+  private def found(table: TableMetadata, paths: Set[String]): Seq[DataFile] = {
+    val files = new DataFiles(table)
+    val wanted = paths.map(files.location)
+    val found = Seq.newBuilder[DataFile]
+    foreachLive(table)(file => if (wanted(file.location)) found += file)
+    found.result()
+  }
+
+  private def foreachLive(table: TableMetadata)(see: DataFile => Unit): Unit =
+    Option(table.currentSnapshot).foreach { snapshot =>
+      snapshot.dataManifests(operations.io).asScala.foreach { manifest =>
+        Using.resource(ManifestFiles.read(manifest, operations.io, table.specsById)) { reader =>
+          Using.resource(reader.iterator())(_.asScala.foreach(f => see(f.copyWithoutStats())))
+        }
+      }
+    }
+
+  private def change(
+      staged: StagedOperations,
+      version: Long,
+      added: Seq[DataFile],
+      removed: Seq[DataFile],
+      rearranged: Boolean
+  ): Unit = {
+    val table = new BaseTable(staged, name)
+    if (removed.nonEmpty && rearranged) {
+      val rewrite = table.newRewrite()
+      removed.foreach(rewrite.deleteFile(_: DataFile))
+      added.foreach(rewrite.addFile(_: DataFile))
+      rewrite.set(DeltaVersionProperty, version.toString).commit()
+    } else if (removed.nonEmpty || added.nonEmpty) {
+      val overwrite = table.newOverwrite()
+      removed.foreach(overwrite.deleteFile)
+      added.foreach(overwrite.addFile)
+      overwrite.set(DeltaVersionProperty, version.toString).commit()
+    }
+  }
+
+  private def newSnapshot(before: TableMetadata, staged: StagedOperations): Option[Snapshot] =
+    Option(staged.current().currentSnapshot).filter { snapshot =>
+      Option(before.currentSnapshot).forall(_.snapshotId != snapshot.snapshotId)
+    }
+
+  private def agrees(snapshot: Snapshot, totals: FileTotals): Boolean = {
+    def same(property: String, expected: Option[Long]): Boolean = expected.forall { number =>
+      if (snapshot == null) number == 0 else count(snapshot, property) == number
+    }
+    same(SnapshotSummary.TOTAL_DATA_FILES_PROP, totals.files) &&
+    same(SnapshotSummary.TOTAL_FILE_SIZE_PROP, totals.bytes)
+  }
+
+  private def count(snapshot: Snapshot, property: String): Long =
+    snapshot.summary.asScala.get(property).fold(0L)(_.toLong)
+
+  private def commit(
+      base: Option[TableMetadata],
+      definition: Option[TableDefinition],
+      snapshot: Option[Snapshot],
+      version: Long,
+      timestamp: Long
+  ): Unit = {
+    val prepared =
+      definition.fold(builderOf(base.get))(changed => defining(base, changed))
+    prepared.setProperties(
+      Map(
+        DeltaVersionProperty -> version.toString,
+        DeltaTimestampProperty -> timestamp.toString
+      ).asJava
+    )
+    snapshot.foreach { made =>
+      prepared.setBranchSnapshot(dated(base, made, timestamp), SnapshotRef.MAIN_BRANCH)
+    }
+    operations.commit(base.orNull, prepared.build())
+    operations.refresh()
+    ()
+  }
+
+  // Iceberg wants no time before that of the table by more than a minute, and none in the future.
+  private def dated(base: Option[TableMetadata], made: Snapshot, timestamp: Long): Snapshot = {
+    val last = base.flatMap(b => Option(b.currentSnapshot)).fold(0L)(_.timestampMillis)
+    val earliest = base.fold(0L)(b => math.max(last, b.lastUpdatedMillis - allowedMillis))
+    val latest = math.max(System.currentTimeMillis(), earliest)
+    val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
+    json.put("timestamp-ms", math.min(math.max(timestamp, earliest), latest))
+    SnapshotParser.fromJson(json.toString)
+  }
+
+  private def define(base: Option[TableMetadata], definition: TableDefinition): TableMetadata =
+    defining(base, definition).build()
+
+  private def builderOf(base: TableMetadata): TableMetadata.Builder = TableMetadata.buildFrom(base)
+
+  private def defining(
+      base: Option[TableMetadata],
+      definition: TableDefinition
+  ): TableMetadata.Builder = {
+    IcebergSchemas.lossyPartitionColumn(definition.schema, definition.partitionColumns).foreach {
+      column =>
+        throw IcebergWriterCompatException.notPublishable(
+          "PARTITION_TYPE",
+          Map("table" -> name, "column" -> column)
+        )
+    }
+    val schema = IcebergSchemas.schema(definition.schema)
+    val known = base.map(freeNames(_, schema))
+    val spec = IcebergSchemas.spec(
+      schema,
+      definition.partitionColumns,
+      known.fold(Seq.empty[PartitionSpec])(_.specs.asScala.toSeq),
+      known.fold(0)(_.lastAssignedPartitionId)
+    )
+    val lastColumnId =
+      math.max(math.max(definition.maxColumnId, schema.highestFieldId), known.fold(0)(_.lastColumnId))
+    val loose = IcebergMetrics.looselyBounded(schema).map(metricsPrefix + _)
+    val stale = known.fold(Set.empty[String])(_.properties.asScala.keySet.toSet)
+    val builder = known
+      .map(builderOf)
+      .getOrElse(
+        TableMetadata
+          .buildFromEmpty(formatVersion)
+          .assignUUID(definition.id)
+          .setLocation(root.toString)
+      )
+      .setCurrentSchema(schema, lastColumnId)
+      .setDefaultPartitionSpec(spec)
+      .removeProperties(stale.filter(_.startsWith(metricsPrefix)).diff(loose.toSet).asJava)
+      .setProperties((steering ++ loose.map(_ -> "counts")).asJava)
+    if (base.isEmpty) builder.setDefaultSortOrder(SortOrder.unsorted) else builder
+  }
+
+  // A spec of the past may have a field called as a column is now that is not its source.
+  private def freeNames(base: TableMetadata, schema: Schema): TableMetadata = {
+    val columns = schema.columns.asScala.map(column => column.name -> column.fieldId).toMap
+    def taken(field: PartitionField): Boolean = columns.get(field.name).exists(_ != field.sourceId)
+    if (!base.specs.asScala.exists(_.fields.asScala.exists(taken))) base
+    else {
+      val json = mapper.readTree(TableMetadataParser.toJson(base))
+      for {
+        spec <- json.get("partition-specs").asScala
+        field <- spec.get("fields").asScala
+        source = field.get("source-id").asInt
+        if columns.get(field.get("name").asText).exists(_ != source)
+      } field.asInstanceOf[ObjectNode].put("name", s"${field.get("name").asText}-$source")
+      TableMetadataParser.fromJson(base.metadataFileLocation, json.toString)
+    }
+  }
+
+  // What a snapshot that never was has written is nobody's.
+  private def discard(staged: StagedOperations): Unit =
+    Option(staged.current().currentSnapshot)
+      .filter(s => metadata.forall(_.snapshot(s.snapshotId) == null))
+      .foreach { snapshot =>
+        val own = snapshot.allManifests(operations.io).asScala.filter { manifest =>
+          manifest.snapshotId == null || manifest.snapshotId == snapshot.snapshotId
+        }
+        (own.map(_.path) :+ snapshot.manifestListLocation).foreach { file =>
+          try operations.io.deleteFile(file)
+          catch { case NonFatal(_) => }
+        }
+      }
+
+  /** Makes Iceberg's files of Delta's. */
+  private final class DataFiles(table: TableMetadata) {
+
+    private val metrics = new IcebergMetrics(table.schema, table.spec)
+
+    /** The path that Iceberg readers open. */
+    def location(path: String): String = {
+      val file = new Path(new URI(path))
+      (if (file.toUri.isAbsolute) file else new Path(root, file)).toString
+    }
+
+    def of(file: AddedFile): DataFile = {
+      val tuple = PartitionValues.tuple(table.spec, file.partitionValues) match {
+        case Right(values) => values
+        case Left(column)  =>
+          refuseFile(file, s"the partition value of $column cannot be told exactly")
+      }
+      val measured = metrics.of(file.statistics, tuple).getOrElse {
+        refuseFile(file, "its statistics do not tell how many rows it has")
+      }
+      org.apache.iceberg.DataFiles
+        .builder(table.spec)
+        .withPath(location(file.path))
+        .withFormat(FileFormat.PARQUET)
+        .withFileSizeInBytes(file.size)
+        .withPartition(tuple)
+        .withMetrics(measured)
+        .build()
+    }
+
+    def removed(path: String, spec: PartitionSpec, tuple: PartitionTuple): DataFile =
+      org.apache.iceberg.DataFiles
+        .builder(spec)
+        .withPath(location(path))
+        .withFormat(FileFormat.PARQUET)
+        .withFileSizeInBytes(0)
+        .withRecordCount(0)
+        .withPartition(tuple)
+        .build()
+
+    private def refuseFile(file: AddedFile, found: String): Nothing =
+      throw IcebergWriterCompatException.notPublishable(
+        "FILE",
+        Map("table" -> name, "file" -> file.path, "found" -> found)
+      )
+  }
+
+  /** Writes manifests of files that come one by one, none of which is kept. */
+  private final class ManifestsWriter(staged: StagedOperations) {
+
+    private val table = staged.current()
+    private val done = Seq.newBuilder[ManifestFile]
+    private val written = mutable.Buffer.empty[String]
+    private var open: Option[ManifestWriter[DataFile]] = None
+    private var sinceLook = 0
+
+    var files = 0L
+
+    def add(file: DataFile): Unit = {
+      if (open.isEmpty) {
+        val path = staged.metadataFileLocation(s"${UUID.randomUUID}-m0.avro")
+        written += path
+        open = Some(
+          ManifestFiles.write(formatVersion, table.spec, staged.io.newOutputFile(path), null)
+        )
+      }
+      open.get.add(file)
+      files += 1
+      sinceLook += 1
+      // To ask for the length costs a flush.
+      if (sinceLook == filesPerLook) {
+        sinceLook = 0
+        if (open.get.length >= manifestBytes) close()
+      }
+    }
+
+    def manifests(): Seq[ManifestFile] = {
+      close()
+      done.result()
+    }
+
+    def discard(): Unit = {
+      open.foreach(writer => try writer.close() catch { case NonFatal(_) => })
+      written.foreach(path => try staged.io.deleteFile(path) catch { case NonFatal(_) => })
+    }
+
+    private def close(): Unit = {
+      open.foreach { writer =>
+        writer.close()
+        done += writer.toManifestFile
+      }
+      open = None
+      sinceLook = 0
+    }
+  }
+}
+
+object IcebergPublisher {
+
+  /** The property, of the table and of each snapshot, that tells the Delta version. */
+  val DeltaVersionProperty = "delta-version"
+
+  /** The property that tells when that version was committed, in milliseconds. */
+  val DeltaTimestampProperty = "delta-timestamp"
+
+  private val formatVersion = 2
+
+  private val metricsPrefix = TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX
+
+  // They keep Iceberg's writers away from what Delta cannot take: row-level deletes, and files
+  // deleted below it.
+  private val steering = Map(
+    TableProperties.DEFAULT_FILE_FORMAT -> "parquet",
+    TableProperties.DELETE_MODE -> "copy-on-write",
+    TableProperties.UPDATE_MODE -> "copy-on-write",
+    TableProperties.MERGE_MODE -> "copy-on-write",
+    TableProperties.GC_ENABLED -> "false"
+  )
+
+  private val manifestBytes = 8L * 1024 * 1024
+  private val filesPerLook = 250
+
+  private val allowedMillis = 30000L
+
+  private val mapper = new ObjectMapper
+}

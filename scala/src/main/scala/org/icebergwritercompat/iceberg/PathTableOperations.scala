@@ -1,0 +1,132 @@
+package org.icebergwritercompat.iceberg
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
+import org.apache.iceberg.exceptions.CommitFailedException
+import org.apache.iceberg.hadoop.{HadoopFileIO, HadoopTableOperations}
+import org.apache.iceberg.io.{FileIO, LocationProvider}
+import org.apache.iceberg.util.LockManagers
+import org.apache.iceberg.{LocationProviders, TableMetadata, TableOperations}
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
+import scala.util.{Try, Using}
+
+/** Writes the lines of a file that is not there yet; false if it is. */
+trait WriteOnce {
+
+  /** Either the whole file is there afterwards or nothing of it, whoever else tries. */
+  def apply(file: Path, lines: Iterator[String]): Boolean
+}
+
+/**
+ * The Iceberg metadata of a path table: `metadata/vN.metadata.json` and the hint which is newest.
+ *
+ * Iceberg's own operations look whether a version is there and then rename, which lets two
+ * processes both succeed. Here the file system, or Delta's log store for it, decides.
+ */
+final class PathTableOperations(root: Path, conf: Configuration, writeOnce: WriteOnce)
+    extends HadoopTableOperations(
+      root,
+      new HadoopFileIO(conf),
+      conf,
+      LockManagers.defaultLockManager
+    ) {
+
+  override protected def getFileSystem(path: Path, hadoopConf: Configuration): FileSystem =
+    new CommittingFileSystem(super.getFileSystem(path, hadoopConf), writeOnce)
+
+  /** Lets the hint name the newest version, in case whoever wrote that did not get so far. */
+  def mendHint(): Unit = {
+    val metadata = new Path(root, "metadata")
+    val newest =
+      new Path(current().metadataFileLocation).getName.stripPrefix("v").takeWhile(_.isDigit)
+    val hint = new Path(metadata, PathTableOperations.hint)
+    val fs = getFileSystem(hint, conf)
+    val found = Try(Using.resource(fs.open(hint))(in => new String(in.readAllBytes, UTF_8).trim))
+    if (!found.toOption.contains(newest)) {
+      val written = new Path(metadata, s"${java.util.UUID.randomUUID}-${PathTableOperations.hint}")
+      Using.resource(fs.create(written, false))(_.write(newest.getBytes(UTF_8)))
+      fs.delete(hint, false)
+      fs.rename(written, hint)
+      ()
+    }
+  }
+}
+
+private object PathTableOperations {
+
+  val hint = "version-hint.text"
+}
+
+/** A file system where a metadata file is written once, and the hint is never missing. */
+private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce)
+    extends FilterFileSystem(inner) {
+
+  override def rename(from: Path, to: Path): Boolean =
+    if (to.getName == PathTableOperations.hint) replace(from, to) else publish(from, to)
+
+  // What a rename replaces on a local file system need not be deleted first.
+  override def delete(path: Path, recursive: Boolean): Boolean =
+    if (isLocal && path.getName == PathTableOperations.hint) true
+    else inner.delete(path, recursive)
+
+  private def isLocal: Boolean = inner.getScheme == "file"
+
+  private def local(path: Path): java.nio.file.Path = java.nio.file.Path.of(path.toUri.getPath)
+
+  private def replace(from: Path, to: Path): Boolean =
+    if (!isLocal) inner.rename(from, to)
+    else {
+      Files.deleteIfExists(checksum(to))
+      Files.move(
+        local(from),
+        local(to),
+        StandardCopyOption.ATOMIC_MOVE,
+        StandardCopyOption.REPLACE_EXISTING
+      )
+      Files.deleteIfExists(checksum(from))
+      true
+    }
+
+  private def checksum(path: Path): java.nio.file.Path =
+    local(path).resolveSibling(s".${path.getName}.crc")
+
+  private def publish(from: Path, to: Path): Boolean = {
+    val published =
+      if (isLocal) link(from, to)
+      else {
+        val text = Using.resource(inner.open(from))(in => new String(in.readAllBytes, UTF_8))
+        writeOnce(to, text.linesIterator)
+      }
+    if (published) inner.delete(from, false)
+    published
+  }
+
+  private def link(from: Path, to: Path): Boolean =
+    try { Files.createLink(local(to), local(from)); true }
+    catch { case _: FileAlreadyExistsException => false }
+}
+
+/** Operations in memory, for a change that is to become part of a commit elsewhere. */
+private[iceberg] final class StagedOperations(start: TableMetadata, real: TableOperations)
+    extends TableOperations {
+
+  private var metadata = start
+
+  override def current(): TableMetadata = metadata
+
+  override def refresh(): TableMetadata = metadata
+
+  override def commit(base: TableMetadata, updated: TableMetadata): Unit = {
+    if (base ne metadata) throw new CommitFailedException("the staged table has changed")
+    metadata = updated
+  }
+
+  override def io(): FileIO = real.io()
+
+  override def metadataFileLocation(fileName: String): String = real.metadataFileLocation(fileName)
+
+  override def locationProvider(): LocationProvider =
+    LocationProviders.locationsFor(metadata.location, metadata.properties)
+}

@@ -1,0 +1,43 @@
+package org.icebergwritercompat.report
+
+/**
+ * What publishing a table as Iceberg did.
+ *
+ * @param metadataLocation
+ *   the metadata file that Iceberg readers open
+ * @param deltaVersion
+ *   the version that is published now
+ * @param previousVersion
+ *   the version that was published before; `None` the first time
+ * @param snapshotId
+ *   the current Iceberg snapshot; `None` where no version had files
+ * @param snapshots
+ *   how many snapshots this run published, with so many files added and removed
+ */
+final case class PublishResult(
+    table: String,
+    metadataLocation: String,
+    deltaVersion: Long,
+    previousVersion: Option[Long],
+    snapshotId: Option[Long],
+    snapshots: Int,
+    filesAdded: Long,
+    filesRemoved: Long
+)
+
+/**
+ * How far a table is published as Iceberg.
+ *
+ * @param publishedVersion
+ *   `None` where it never was, as are the others
+ * @param lag
+ *   how many versions readers of Iceberg do not see
+ */
+final case class PublishStatus(
+    table: String,
+    deltaVersion: Long,
+    publishedVersion: Option[Long],
+    lag: Option[Long],
+    snapshotId: Option[Long],
+    metadataLocation: Option[String]
+)
