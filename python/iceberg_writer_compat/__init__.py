@@ -26,6 +26,7 @@ from iceberg_writer_compat.exceptions import (
     UnreadableTableError,
     UnsupportedSparkVersionError,
 )
+from iceberg_writer_compat.publishing import PublishResult, PublishStatus, publish, status
 from iceberg_writer_compat.report import (
     Audit,
     Column,
@@ -66,6 +67,8 @@ __all__ = [
     "NoActiveSessionError",
     "NotInstalledError",
     "Place",
+    "PublishResult",
+    "PublishStatus",
     "Report",
     "Reports",
     "RuleText",
@@ -83,7 +86,9 @@ __all__ = [
     "history",
     "is_iceberg_writer_compat_enabled",
     "maven_coordinate",
+    "publish",
     "rules",
+    "status",
     "tables_in",
     "verify",
     "would_break",

@@ -43,3 +43,8 @@ def own_jar(line: str) -> Path:
 def delta_jars(line: str) -> list[Path]:
     """Delta's own jars for a Spark line; empty where they were not staged, as in a wheel."""
     return sorted((_FOLDER / f"spark-{line}" / "delta").glob("*.jar"))
+
+
+def iceberg_jars(line: str) -> list[Path]:
+    """Iceberg's own jars for a Spark line; empty where they were not staged, as in a wheel."""
+    return sorted((_FOLDER / f"spark-{line}" / "iceberg").glob("*.jar"))

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeAlias
@@ -42,6 +43,7 @@ def _examples(*commands: str) -> str:
         'iceberg-writer-compat would-break "ALTER TABLE db.orders ADD COLUMN age SMALLINT"',
         "iceberg-writer-compat explain C7",
         "iceberg-writer-compat enable db.orders",
+        "iceberg-writer-compat publish db.orders",
     )
 )
 @click.version_option(compat.__version__, package_name="iceberg-writer-compat")
@@ -515,3 +517,68 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
     enabled = compat.is_iceberg_writer_compat_enabled(_session(settings), table)
     click.echo(f"{table}: icebergWriterCompatV1 is {'on' if enabled else 'off'}")
     return 0 if enabled else _REFUSED
+
+
+# --- Iceberg --------------------------------------------------------------------------------------
+
+_form_option = click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to answer.",
+)
+
+
+@_command(
+    "publish",
+    "iceberg-writer-compat publish db.orders",
+    "iceberg-writer-compat publish /data/orders --output json",
+)
+@click.argument("table")
+@_form_option
+@_session_options
+def publish(table: str, form: str, settings: dict[str, str]) -> int:
+    """Publish TABLE as Iceberg metadata in its folder.
+
+    Every commit since the last time becomes one Iceberg snapshot. No data file is written or
+    copied.
+    """
+    spark = _session(settings)
+    with _progress(f"publishing {table}"):
+        result = compat.publish(spark, table)
+    if form == "json":
+        click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
+    else:
+        files = f"{result.files_added} files added, {result.files_removed} removed"
+        done = f" in {result.snapshots} snapshots: {files}" if result.changed else ", as before"
+        click.echo(f"{table}: version {result.delta_version} is published{done}")
+        click.echo(f"  {result.metadata_location}")
+    return 0
+
+
+@_command(
+    "status",
+    "iceberg-writer-compat status db.orders",
+    "iceberg-writer-compat status /data/orders --output json",
+)
+@click.argument("table")
+@_form_option
+@_session_options
+def status(table: str, form: str, settings: dict[str, str]) -> int:
+    """Tell how far TABLE is published as Iceberg.
+
+    The exit code is 0 if Iceberg readers see the newest version, and 1 if not.
+    """
+    found = compat.status(_session(settings), table)
+    if form == "json":
+        click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+    elif found.published_version is None:
+        click.echo(f"{table}: version {found.delta_version}, not published")
+    else:
+        behind = f"{found.lag} behind" if found.lag else "up to date"
+        click.echo(
+            f"{table}: version {found.delta_version}, published {found.published_version}, {behind}"
+        )
+        click.echo(f"  {found.metadata_location}")
+    return 0 if found.lag == 0 else _REFUSED

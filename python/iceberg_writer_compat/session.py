@@ -15,6 +15,9 @@ from iceberg_writer_compat import _jars, _jvm
 # library that Spark brings along.
 _UNNEEDED = ("io.delta:delta-kernel-*", "io.unitycatalog:*", "org.scala-lang:*")
 
+# Iceberg's library, alone or with all that its Spark connector has.
+_ICEBERG = ("iceberg-core", "iceberg-spark-runtime")
+
 
 def maven_coordinate(spark_version: str | None = None) -> str:
     """The artifact for `spark.jars.packages`; by default for the installed PySpark."""
@@ -58,6 +61,8 @@ def _set_jars(builder: SparkSession.Builder, extra_packages: list[str]) -> None:
     # Two copies of Delta in one class path would leave it to chance which of them is used.
     delta_chosen = any("delta-spark_" in entry for entry in jars + packages)
     wanted = [_jars.own_jar(line).as_uri(), *([] if delta_chosen else staged)]
+    if not any(name in entry for entry in jars + packages for name in _ICEBERG):
+        wanted += [jar.as_uri() for jar in _jars.iceberg_jars(line)]
     builder.config("spark.jars", ",".join(jars + [jar for jar in wanted if jar not in jars]))
     if not staged and not delta_chosen:
         configure_spark_with_delta_pip(builder, packages)

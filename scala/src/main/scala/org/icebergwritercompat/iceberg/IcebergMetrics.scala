@@ -128,11 +128,11 @@ object IcebergMetrics {
   private def encode(leaf: Type, bound: Any): ByteBuffer = Conversions.toByteBuffer(leaf, bound)
 
   private def partitionBounds(value: Any): Option[(Any, Any)] = value match {
-    case null                       => None
-    case number: Float              => floating(number).map(n => (below(n), above(n)))
-    case number: Double             => floating(number).map(n => (below(n), above(n)))
+    case null           => None
+    case number: Float  => floating(number).map(n => (below(n), above(n)))
+    case number: Double => floating(number).map(n => (below(n), above(n)))
     case text: CharSequence if text.length >= stringPrefix => None
-    case other                      => Some((other, other))
+    case other                                             => Some((other, other))
   }
 
   /** A value that no value of the column is below. */

@@ -297,7 +297,10 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
       known.fold(0)(_.lastAssignedPartitionId)
     )
     val lastColumnId =
-      math.max(math.max(definition.maxColumnId, schema.highestFieldId), known.fold(0)(_.lastColumnId))
+      math.max(
+        math.max(definition.maxColumnId, schema.highestFieldId),
+        known.fold(0)(_.lastColumnId)
+      )
     val loose = IcebergMetrics.looselyBounded(schema).map(metricsPrefix + _)
     val stale = known.fold(Set.empty[String])(_.properties.asScala.keySet.toSet)
     val builder = known
@@ -428,8 +431,14 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
     }
 
     def discard(): Unit = {
-      open.foreach(writer => try writer.close() catch { case NonFatal(_) => })
-      written.foreach(path => try staged.io.deleteFile(path) catch { case NonFatal(_) => })
+      open.foreach(writer =>
+        try writer.close()
+        catch { case NonFatal(_) => }
+      )
+      written.foreach(path =>
+        try staged.io.deleteFile(path)
+        catch { case NonFatal(_) => }
+      )
     }
 
     private def close(): Unit = {

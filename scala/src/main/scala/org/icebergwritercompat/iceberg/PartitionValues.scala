@@ -43,7 +43,11 @@ object PartitionValues {
   def specOf(specs: Iterable[PartitionSpec], logged: Map[String, String]): Option[PartitionSpec] =
     specs.toSeq
       .sortBy(-_.specId)
-      .find(_.fields.asScala.map(f => WriterCompat.physicalName(f.sourceId.toLong)).toSet == logged.keySet)
+      .find(
+        _.fields.asScala
+          .map(f => WriterCompat.physicalName(f.sourceId.toLong))
+          .toSet == logged.keySet
+      )
 
   /** A value as Iceberg holds it in memory; `None` where the text does not tell it exactly. */
   def parse(text: String, partitionType: Type): Option[Any] = {

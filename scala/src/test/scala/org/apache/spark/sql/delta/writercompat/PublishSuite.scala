@@ -5,6 +5,7 @@ import org.apache.iceberg.data.{IcebergGenerics, Record}
 import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.iceberg.{BaseTable, Snapshot, Table, TableMetadata}
+import org.apache.spark.sql.delta.stats.StatisticsCollection
 import org.apache.spark.sql.{DataFrame, Row}
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -39,15 +40,16 @@ class PublishSuite extends TableSuite {
 
   // One text for values that Spark and Iceberg hold in different classes.
   private def plain(value: Any): String = value match {
-    case null                 => "null"
-    case row: Row             => row.toSeq.map(plain).mkString("{", ", ", "}")
-    case record: Record       =>
+    case null           => "null"
+    case row: Row       => row.toSeq.map(plain).mkString("{", ", ", "}")
+    case record: Record =>
       (0 until record.size).map(i => plain(record.get(i))).mkString("{", ", ", "}")
-    case bytes: Array[Byte]   => bytes.map("%02x".format(_)).mkString
-    case buffer: ByteBuffer   => plain { val b = new Array[Byte](buffer.remaining); buffer.duplicate.get(b); b }
-    case list: java.util.List[_] => list.asScala.map(plain).mkString("[", ", ", "]")
-    case seq: scala.collection.Seq[_] => seq.map(plain).mkString("[", ", ", "]")
-    case map: java.util.Map[_, _] => plain(map.asScala)
+    case bytes: Array[Byte] => bytes.map("%02x".format(_)).mkString
+    case buffer: ByteBuffer =>
+      plain { val b = new Array[Byte](buffer.remaining); buffer.duplicate.get(b); b }
+    case list: java.util.List[_]         => list.asScala.map(plain).mkString("[", ", ", "]")
+    case seq: scala.collection.Seq[_]    => seq.map(plain).mkString("[", ", ", "]")
+    case map: java.util.Map[_, _]        => plain(map.asScala)
     case map: scala.collection.Map[_, _] =>
       map.toSeq.map { case (k, v) => s"${plain(k)}: ${plain(v)}" }.sorted.mkString("(", ", ", ")")
     case time: java.sql.Timestamp     => time.toInstant.toString
@@ -77,7 +79,9 @@ class PublishSuite extends TableSuite {
       current.schema.columns.asScala.map(c => Some(c.fieldId.toLong)) == table.log.columns.map(_.id)
     )
     assert(current.lastColumnId == maxColumnId(table))
-    assert(current.uuid == table.log.metadata.get("id").asText)
+    // A table that was replaced has another id, but is the same to readers.
+    val first = table.log.actions(0).collectFirst { case ("metaData", fields) => fields }
+    assert(current.uuid == first.get.get("id").asText)
     assert(current.property("delta-version", "") == table.log.version.toString)
     assert(status(table).get("lag").asLong == 0)
     val files = Using.resource(iceberg(table).newScan().planFiles()) { tasks =>
@@ -145,8 +149,17 @@ class PublishSuite extends TableSuite {
     publish(table)
     assertPublished(table)
     assert(
-      operations(table) == Seq("append", "append", "overwrite", "overwrite", "delete", "overwrite",
-        "append", "replace", "overwrite")
+      operations(table) == Seq(
+        "append",
+        "append",
+        "overwrite",
+        "overwrite",
+        "delete",
+        "overwrite",
+        "append",
+        "replace",
+        "overwrite"
+      )
     )
     val versions = snapshots(table).map(_.summary.get("delta-version").toLong)
     assert(versions == (1L to last))
@@ -158,8 +171,12 @@ class PublishSuite extends TableSuite {
     assert(history == snapshots(table).map(_.snapshotId))
     val times = snapshots(table).map(_.timestampMillis)
     assert(times == times.sorted)
-    val committed = spark.sql(s"DESCRIBE HISTORY ${table.name}").select("version", "timestamp")
-      .collect().map(row => row.getLong(0) -> row.getTimestamp(1).getTime).toMap
+    val committed = spark
+      .sql(s"DESCRIBE HISTORY ${table.name}")
+      .select("version", "timestamp")
+      .collect()
+      .map(row => row.getLong(0) -> row.getTimestamp(1).getTime)
+      .toMap
     versions.zip(times).foreach { case (version, time) => assert(committed(version) == time) }
   }
 
@@ -393,8 +410,9 @@ class PublishSuite extends TableSuite {
     val table = numbers()
     sql(s"INSERT INTO ${table.name} VALUES (1, 'a'), (2, 'b')")
     publish(table)
-    sql(s"ANALYZE TABLE delta.`${table.folder}` COMPUTE DELTA STATISTICS")
-    assert(table.log.lastKinds("add"))
+    val delta = DeltaTables.find(spark, table.name)
+    StatisticsCollection.recompute(spark, delta.deltaLog, delta.catalogTable)
+    assert(table.log.lastKinds("add") && !table.log.lastKinds("remove"))
     publish(table)
     assertPublished(table)
   }
@@ -492,9 +510,7 @@ class PublishSuite extends TableSuite {
       Using.resource(
         iceberg(table).newScan().filter(Expressions.equal(column.name, literal)).planFiles()
       ) { tasks =>
-        val names = tasks.asScala.map(_.file.location).toSet
-        val home = spark.table(table.name).inputFiles.toSeq
-        assert(names.nonEmpty, s"${column.name} = $value of ${home.size} files")
+        assert(tasks.asScala.nonEmpty, s"${column.name} = $value")
         val found = Using.resource(
           IcebergGenerics
             .read(iceberg(table))
@@ -523,7 +539,7 @@ private final class Threads(count: Int) extends AutoCloseable {
   private val start = new java.util.concurrent.CyclicBarrier(count)
 
   def all[T](times: Int)(body: => T): Seq[T] =
-    Seq.fill(times)(pool.submit(() => { start.await(); body })).map { running =>
+    Seq.fill(times)(pool.submit { () => start.await(); body }).map { running =>
       running.get(2, java.util.concurrent.TimeUnit.MINUTES)
     }
 

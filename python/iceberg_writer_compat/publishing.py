@@ -1,0 +1,90 @@
+"""Tables published as Apache Iceberg, for engines that read nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from iceberg_writer_compat import _jvm
+
+
+@dataclass(frozen=True)
+class PublishResult:
+    """What publishing did.
+
+    Attributes:
+        table: How a statement refers to the table.
+        metadata_location: The metadata file that Iceberg readers open.
+        delta_version: The version that is published now.
+        previous_version: The version that was published before; None the first time.
+        snapshot_id: The current Iceberg snapshot; None if no version had files.
+        snapshots: How many snapshots this call published.
+        files_added: How many files these added.
+        files_removed: How many files these removed.
+    """
+
+    table: str
+    metadata_location: str
+    delta_version: int
+    previous_version: int | None
+    snapshot_id: int | None
+    snapshots: int
+    files_added: int
+    files_removed: int
+
+    @property
+    def changed(self) -> bool:
+        """False if the table was published already as it is."""
+        return self.delta_version != self.previous_version
+
+
+@dataclass(frozen=True)
+class PublishStatus:
+    """How far a table is published.
+
+    Attributes:
+        table: How a statement refers to the table.
+        delta_version: The newest version of the table.
+        published_version: The version that Iceberg readers see; None if there is none yet, and
+            then so are the others.
+        lag: How many versions Iceberg readers do not see.
+        snapshot_id: The current Iceberg snapshot; None if no version had files.
+        metadata_location: The metadata file that Iceberg readers open.
+    """
+
+    table: str
+    delta_version: int
+    published_version: int | None
+    lag: int | None
+    snapshot_id: int | None
+    metadata_location: str | None
+
+
+def publish(spark: SparkSession, table: str | os.PathLike[str]) -> PublishResult:
+    """Publishes the newest version of a table as Iceberg metadata in its folder `metadata`.
+
+    Every commit since the last time becomes one Iceberg snapshot; the first time, the table as it
+    is. No data file is written or copied. Whoever else publishes at the same time does no harm.
+
+    Args:
+        spark: A session that has the extension and Iceberg's library.
+        table: A table that has the feature, by name or path.
+    """
+    door, name = _jvm.require(spark), _jvm.table_name(table)
+    with _jvm.without_stack():
+        return PublishResult(**json.loads(door.publish(spark._jsparkSession, name)))
+
+
+def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:
+    """Tells how far a table, given by name or path, is published; it writes nothing.
+
+    Args:
+        spark: A session that has the extension and Iceberg's library.
+        table: The table, by name or path.
+    """
+    door, name = _jvm.require(spark), _jvm.table_name(table)
+    with _jvm.without_stack():
+        return PublishStatus(**json.loads(door.publishStatus(spark._jsparkSession, name)))

@@ -1,0 +1,203 @@
+"""Tables published as Iceberg, read by engines that know nothing of Delta."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+from pyiceberg.table import StaticTable
+from pyspark.errors import UnsupportedOperationException
+from pyspark.sql import DataFrame
+
+from conftest import Table
+from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status
+
+COLUMNS = (
+    "i INT, l BIGINT, f FLOAT, d DOUBLE, m DECIMAL(38, 9), s STRING, b BINARY, z BOOLEAN, "
+    "day DATE, t TIMESTAMP, n TIMESTAMP_NTZ, nested STRUCT<x: INT, y: STRUCT<k: STRING>>, "
+    "list ARRAY<INT>, map MAP<STRING, INT>"
+)
+ROWS = (
+    "1, 9007199254740993, CAST(1.5 AS FLOAT), -0.0D, "
+    "99999999999999999999999999999.999999999, repeat('z', 40), X'00FF', true, "
+    "DATE'9999-12-31', TIMESTAMP'2026-01-01 00:00:00.123456', "
+    "TIMESTAMP_NTZ'1900-01-01 00:00:00.000001', named_struct('x', 1, 'y', named_struct('k', 'v')), "
+    "array(1, 2), map('a', 1)",
+    "-2147483648, -9223372036854775808, CAST('-Infinity' AS FLOAT), 2.5D, -0.000000001, '', X'', "
+    "false, DATE'1900-01-01', TIMESTAMP'1900-01-01 00:00:00.999999', "
+    "TIMESTAMP_NTZ'2026-01-01 00:00:00.999999', named_struct('x', null, 'y', null), array(), map()",
+    ", ".join(["null"] * 12 + ["array(null)", "map('n', null)"]),
+)
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB with its Iceberg extension, from packages and not from the network."""
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        for name in ("avro", "iceberg"):
+            spec = find_spec(f"duckdb_extension_{name}")
+            assert spec is not None and spec.origin is not None
+            folder = Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}"
+            connection.execute(f"LOAD '{folder / name}.duckdb_extension'")
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+
+
+def plain(value: object) -> object:
+    """One text for values that readers hold in different classes."""
+    if isinstance(value, dict):
+        return sorted((key, plain(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).hex()
+    if hasattr(value, "tzinfo"):
+        return str(value).removesuffix("+00:00")
+    return str(value)
+
+
+def in_order(rows: list[tuple[object, ...]]) -> list[str]:
+    return sorted(repr([plain(value) for value in row]) for row in rows)
+
+
+def by_delta(frame: DataFrame) -> list[str]:
+    arrow = frame.toArrow()
+    return in_order([tuple(row.values()) for row in arrow.to_pylist(maps_as_pydicts="strict")])
+
+
+def by_pyiceberg(location: str, **scan: object) -> list[str]:
+    arrow = StaticTable.from_metadata(location).scan(**scan).to_arrow()  # type: ignore[arg-type]
+    return in_order([tuple(row.values()) for row in arrow.to_pylist(maps_as_pydicts="strict")])
+
+
+def by_duckdb(duck: duckdb.DuckDBPyConnection, location: str, where: str = "true") -> list[str]:
+    query = f"SELECT * FROM iceberg_scan('{location}') WHERE {where}"
+    arrow = duck.execute(query).fetch_arrow_table()
+    return in_order([tuple(row.values()) for row in arrow.to_pylist(maps_as_pydicts="strict")])
+
+
+def test_every_type_in_other_readers(table: Table, duck: duckdb.DuckDBPyConnection) -> None:
+    table.create(COLUMNS)
+    for row in ROWS:
+        table.spark.sql(f"INSERT INTO {table} VALUES ({row})")
+    result = publish(table.spark, table.name)
+    expected = by_delta(table.spark.table(table.name))
+    assert len(expected) == 3
+    assert by_pyiceberg(result.metadata_location) == expected
+    assert by_duckdb(duck, result.metadata_location) == expected
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "i = -2147483648",
+        "l = 9007199254740993",
+        "f = 1.5",
+        "d = 0.0",
+        "day = '9999-12-31'",
+        "n = '2026-01-01T00:00:00.999999'",
+        "t >= '2026-01-01T00:00:00.123456+00:00'",
+        "s >= 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'",
+        "s = ''",
+        "z = true",
+        "i IS NULL",
+        "nested.x = 1",
+    ],
+)
+def test_filters_lose_nothing(table: Table, duck: duckdb.DuckDBPyConnection, where: str) -> None:
+    table.create(COLUMNS)
+    for row in ROWS:
+        table.spark.sql(f"INSERT INTO {table} VALUES ({row})")
+    location = publish(table.spark, table.name).metadata_location
+    expected = by_delta(table.spark.table(table.name).where(where))
+    assert len(expected) == 1
+    assert by_duckdb(duck, location, where) == expected
+    assert by_pyiceberg(location, row_filter=where) == expected
+
+
+def test_changes_and_time_travel(table: Table, duck: duckdb.DuckDBPyConnection) -> None:
+    table.create("a INT, b STRING, p DATE", "PARTITIONED BY (p)")
+    spark = table.spark
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'x', DATE'2026-01-01'), (2, 'y', null)")
+    publish(spark, table.name)
+    for statement in (
+        f"DELETE FROM {table} WHERE a = 1",
+        f"ALTER TABLE {table} RENAME COLUMN b TO c",
+        f"ALTER TABLE {table} ADD COLUMN (b INT)",
+        f"INSERT INTO {table} VALUES (3, 'z', DATE'2026-01-02', 9)",
+        f"UPDATE {table} SET b = a",
+        f"OPTIMIZE {table}",
+    ):
+        spark.sql(statement)
+    result = publish(spark, table.name)
+    expected = by_delta(spark.table(table.name))
+    assert by_pyiceberg(result.metadata_location) == expected
+    assert by_duckdb(duck, result.metadata_location) == expected
+    snapshots = StaticTable.from_metadata(result.metadata_location).metadata.snapshots
+    assert len(snapshots) > 3
+    for snapshot in snapshots:
+        assert snapshot.summary is not None
+        version = int(snapshot.summary.additional_properties["delta-version"])
+        seen = spark.read.option("versionAsOf", version).table(table.name)
+        assert by_pyiceberg(result.metadata_location, snapshot_id=snapshot.snapshot_id) == by_delta(
+            seen
+        )
+
+
+def test_result_and_status(table: Table) -> None:
+    table.create()
+    spark = table.spark
+    assert status(spark, table.folder) == PublishStatus(
+        f"delta.`file:{table.folder}`", 0, None, None, None, None
+    )
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
+    result = publish(spark, table.name)
+    location = f"file:{table.folder}/metadata/v1.metadata.json"
+    assert result == PublishResult(
+        f"default.{table}", location, 1, None, result.snapshot_id, 1, 1, 0
+    )
+    assert result.changed
+    spark.sql(f"INSERT INTO {table} VALUES (2, 'b')")
+    spark.sql(f"DELETE FROM {table} WHERE a = 1")
+    assert status(spark, table.name) == PublishStatus(
+        f"default.{table}", 3, 1, 2, result.snapshot_id, location
+    )
+    second = publish(spark, table.name)
+    assert (second.delta_version, second.previous_version, second.snapshots) == (3, 1, 2)
+    assert (second.files_added, second.files_removed) == (1, 1)
+    assert status(spark, table.name).lag == 0
+    again = publish(spark, table.name)
+    assert not again.changed
+    assert again.metadata_location == second.metadata_location
+
+
+def test_refusal_by_name(table: Table) -> None:
+    table.create("a INT, p BINARY", "PARTITIONED BY (p)")
+    with pytest.raises(UnsupportedOperationException, match="binary column p"):
+        publish(table.spark, table.name)
+    assert not (table.folder / "metadata").exists()
+
+
+def test_commands(table: Table) -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(cli.main, [*arguments])
+        return result.exit_code, result.stdout
+
+    table.create()
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
+    name = str(table.folder)
+    assert run("status", name) == (1, f"{name}: version 1, not published\n")
+    code, text = run("publish", name)
+    assert code == 0
+    assert text.startswith(f"{name}: version 1 is published in 1 snapshots: 1 files added, 0 rem")
+    code, text = run("publish", name, "--output", "json")
+    assert (code, json.loads(text)["snapshots"]) == (0, 0)
+    code, text = run("status", name)
+    assert code == 0 and "up to date" in text
+    code, text = run("status", name, "--output", "json")
+    assert (code, json.loads(text)["lag"]) == (0, 0)
