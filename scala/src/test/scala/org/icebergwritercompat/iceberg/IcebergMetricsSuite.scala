@@ -36,7 +36,8 @@ class IcebergMetricsSuite extends AnyFunSuite {
           "s",
           StructType.of(
             NestedField.optional(21, "x", LongType.get),
-            NestedField.optional(22, "t", StructType.of(NestedField.optional(23, "y", DoubleType.get)))
+            NestedField
+              .optional(22, "t", StructType.of(NestedField.optional(23, "y", DoubleType.get)))
           )
         ),
         NestedField.optional(30, "l", ListType.ofOptional(31, LongType.get)),
@@ -164,18 +165,26 @@ class IcebergMetricsSuite extends AnyFunSuite {
     assert(bounds(string, quoted(""), quoted("é😀")) == (Some(""), Some("é😀")))
   }
 
-  Seq("z" * 40, "é" * 40, "😀" * 40, "a" * 31 + "😀" + "tail", "a" * 32 + "\u007f" * 9, "a" * 32)
-    .foreach { value =>
-      test(s"what is cut off ${value.take(3)}…${value.takeRight(2)} does not lower its bound") {
-        val cuts = Seq(32, 33, 40).map(value.take).filterNot(_.lastOption.exists(_.isHighSurrogate))
-        val ties = cuts.flatMap(cut => Seq(cut, s"$cut\u007f", s"$cut\udbff\udfff"))
-        ties.foreach { stored =>
-          bounds(string, quoted(""), quoted(stored))._2.foreach { bound =>
-            assert(isAbove(bound.toString, value))
-          }
-        }
+  private val longStrings = Seq(
+    "ASCII" -> "z" * 40,
+    "two bytes" -> "é" * 40,
+    "surrogates" -> "😀" * 40,
+    "a surrogate at the cut" -> ("a" * 31 + "😀" + "tail"),
+    "delete characters" -> ("a" * 32 + "\u007f" * 9),
+    "a string of just that length" -> "a" * 32
+  )
+
+  longStrings.foreach { case (name, value) =>
+    test(s"what is cut off $name does not lower the bound") {
+      val cuts =
+        Seq(32, 33, 40).map(value.take(_)).filterNot(_.lastOption.exists(_.isHighSurrogate))
+      val stored = cuts.flatMap(cut => Seq(cut, s"$cut\u007f", s"$cut\udbff\udfff"))
+      stored.foreach { max =>
+        val bound = bounds(string, quoted(""), quoted(max))._2
+        assert(bound.exists(upper => isAbove(upper.toString, value)))
       }
     }
+  }
 
   test("a string that nothing is above has no upper bound") {
     assert(bounds(string, quoted("a"), quoted("\udbff\udfff" * 40)) == (Some("a"), None))
@@ -216,7 +225,7 @@ class IcebergMetricsSuite extends AnyFunSuite {
   test("statistics without a row count are none") {
     val metrics = new IcebergMetrics(schema, PartitionSpec.unpartitioned)
     Seq(null, "", "{", "[]", "{}", """{"numRecords":"1"}""", """{"numRecords":-1}""").foreach {
-      text => assert(metrics.of(text, none).isEmpty, text)
+      text => assert(metrics.of(text, none).isEmpty, String.valueOf(text))
     }
   }
 

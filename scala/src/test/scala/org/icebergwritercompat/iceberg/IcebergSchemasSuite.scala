@@ -61,9 +61,11 @@ class IcebergSchemasSuite extends AnyFunSuite {
   }
 
   test("nullability and comments are kept at every depth") {
-    val schema = iceberg(
-      "a INT NOT NULL COMMENT 'first', s STRUCT<x: INT NOT NULL COMMENT 'below', y: INT>"
-    )
+    val plain = delta("a INT NOT NULL, s STRUCT<x: INT NOT NULL, y: INT>")
+    val commented = Seq(Seq("a") -> "first", Seq("s", "x") -> "below").foldLeft(plain) {
+      case (all, (path, comment)) => CompliantTable.changed(all, path)(_.withComment(comment))
+    }
+    val schema = IcebergSchemas.schema(commented)
     assert(schema.findField("a").isRequired && schema.findField("a").doc == "first")
     assert(schema.findField("s.x").isRequired && schema.findField("s.x").doc == "below")
     assert(schema.findField("s.y").isOptional && schema.findField("s.y").doc == null)
@@ -80,7 +82,8 @@ class IcebergSchemasSuite extends AnyFunSuite {
   private val table = iceberg("a INT, b STRING, `c.d` DATE")
 
   private def spec(columns: Seq[String], known: PartitionSpec*): PartitionSpec = {
-    val last = known.map(_.fields.asScala.map(_.fieldId).maxOption.getOrElse(0)).maxOption.getOrElse(0)
+    val last =
+      known.map(_.fields.asScala.map(_.fieldId).maxOption.getOrElse(0)).maxOption.getOrElse(0)
     IcebergSchemas.spec(table, columns, known, last)
   }
 

@@ -54,7 +54,9 @@ class PartitionValuesSuite extends AnyFunSuite {
   }
 
   test("a value that cannot be told is named") {
-    assert(PartitionValues.tuple(both, Map("col-3" -> "x", "col-5" -> "x")).left.exists(_ == "col-3"))
+    assert(
+      PartitionValues.tuple(both, Map("col-3" -> "x", "col-5" -> "x")).left.exists(_ == "col-3")
+    )
   }
 
   test("a file is of the spec by whose columns it has values") {
