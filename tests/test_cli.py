@@ -35,11 +35,12 @@ def test_version() -> None:
 
 def test_help() -> None:
     listed = run("--help").stdout
-    for command in (*REPORTS, "would-break", "explain", "enable", "disable", "is-enabled"):
+    switches = ("enable", "disable", "is-enabled")
+    for command in (*REPORTS, "would-break", "explain", *switches, "publish", "status"):
         assert f"\n  {command} " in listed
         shown = run(command, "--help").stdout
         assert f"\n    iceberg-writer-compat {command} " in shown
-        assert "--output" in shown or command in ("enable", "disable", "is-enabled")
+        assert "--output" in shown or command in switches
     for command in REPORTS:
         shown = run(command, "--help").stdout
         assert "text|json|html FILE" in shown

@@ -77,7 +77,7 @@ def by_pyiceberg(location: str, **scan: object) -> list[str]:
 
 def by_duckdb(duck: duckdb.DuckDBPyConnection, location: str, where: str = "true") -> list[str]:
     query = f"SELECT * FROM iceberg_scan('{location}') WHERE {where}"
-    arrow = duck.execute(query).fetch_arrow_table()
+    arrow = duck.execute(query).to_arrow_table()
     return in_order([tuple(row.values()) for row in arrow.to_pylist(maps_as_pydicts="strict")])
 
 
@@ -194,7 +194,7 @@ def test_commands(table: Table) -> None:
     assert run("status", name) == (1, f"{name}: version 1, not published\n")
     code, text = run("publish", name)
     assert code == 0
-    assert text.startswith(f"{name}: version 1 is published in 1 snapshots: 1 files added, 0 rem")
+    assert text.startswith(f"{name}: version 1 is published by 1 snapshot: 1 file added, 0 ")
     code, text = run("publish", name, "--output", "json")
     assert (code, json.loads(text)["snapshots"]) == (0, 0)
     code, text = run("status", name)

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _jvm, checks
+from iceberg_writer_compat import _jvm, _text, checks
 
 _REFUSED = 1
 _FAILED = 2
@@ -199,6 +199,15 @@ def _progress(what: str, total: int | None = None) -> Iterator[Callable[[str], N
 
 
 # --- Reports --------------------------------------------------------------------------------------
+
+
+_form_option = click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to answer.",
+)
 
 
 class _ReportCommand(click.Command):
@@ -449,13 +458,7 @@ def would_break(
     "iceberg-writer-compat explain --output json",
 )
 @click.argument("rules", metavar="[RULE]...", nargs=-1)
-@click.option(
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How to answer.",
-)
+@_form_option
 def explain(rules: Sequence[str], form: str) -> int:
     """Tell what rules say, why, and where they come from.
 
@@ -521,14 +524,6 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
 
 # --- Iceberg --------------------------------------------------------------------------------------
 
-_form_option = click.option(
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How to answer.",
-)
-
 
 @_command(
     "publish",
@@ -550,9 +545,10 @@ def publish(table: str, form: str, settings: dict[str, str]) -> int:
     if form == "json":
         click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
     else:
-        files = f"{result.files_added} files added, {result.files_removed} removed"
-        done = f" in {result.snapshots} snapshots: {files}" if result.changed else ", as before"
-        click.echo(f"{table}: version {result.delta_version} is published{done}")
+        files = f"{_text.count(result.files_added, 'file')} added, {result.files_removed:,} removed"
+        done = f" by {_text.count(result.snapshots, 'snapshot')}: {files}"
+        how = done if result.changed else ", as it was before"
+        click.echo(f"{table}: version {result.delta_version} is published{how}")
         click.echo(f"  {result.metadata_location}")
     return 0
 

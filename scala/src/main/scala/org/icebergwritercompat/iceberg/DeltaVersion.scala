@@ -49,7 +49,6 @@ final case class RemovedFile(
 final case class DeltaCommit(
     version: Long,
     timestamp: Long,
-    operation: Option[String],
     definition: Option[TableDefinition],
     added: Seq[AddedFile],
     removed: Seq[RemovedFile]

@@ -69,8 +69,7 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
       Published(snapshot.size, writer.files, 0)
     } catch {
       case NonFatal(e) =>
-        writer.discard()
-        discard(staged)
+        if (staged.current().currentSnapshot == null) writer.discard() else discard(staged)
         throw e
     }
   }
@@ -96,8 +95,10 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
     try {
       val files = new DataFiles(prepared)
       val added = commit.added.map(files.of)
-      val removed = quickly(prepared, commit, added)
-        .getOrElse(found(prepared, (commit.added.map(_.path) ++ commit.removed.map(_.path)).toSet))
+      val removed = quickly(prepared, commit, files)
+        .getOrElse(
+          found(prepared, (commit.added.map(_.path) ++ commit.removed.map(_.path)).toSet, files)
+        )
       val rearranged = !commit.added.exists(_.dataChange) && !commit.removed.exists(_.dataChange)
       change(staged, commit.version, added, removed, rearranged)
       val snapshot = newSnapshot(prepared, staged)
@@ -168,25 +169,28 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
   private def quickly(
       table: TableMetadata,
       commit: DeltaCommit,
-      added: Seq[DataFile]
+      files: DataFiles
   ): Option[Seq[DataFile]] = {
-    val paths = commit.removed.map(_.path)
+    val removed = commit.removed.map(_.path).toSet
+    val added = commit.added.map(_.path).toSet
     // A file that is there already may be added again, with other statistics.
-    val again = (commit.removed.isEmpty && commit.added.exists(!_.dataChange)) ||
-      commit.added.exists(file => paths.contains(file.path)) ||
-      added.map(_.location).distinct.sizeIs < added.size
+    val again = (removed.isEmpty && commit.added.exists(!_.dataChange)) ||
+      added.exists(removed) || added.size < commit.added.size
     val known = commit.removed.map { file =>
       for {
         values <- file.partitionValues
         spec <- PartitionValues.specOf(table.specs.asScala, values)
         tuple <- PartitionValues.tuple(spec, values).toOption
-      } yield new DataFiles(table).removed(file.path, spec, tuple)
+      } yield files.removed(file.path, spec, tuple)
     }
     Option.unless(again || known.exists(_.isEmpty))(known.flatten)
   }
 
-  private def found(table: TableMetadata, paths: Set[String]): Seq[DataFile] = {
-    val files = new DataFiles(table)
+  private def found(
+      table: TableMetadata,
+      paths: Set[String],
+      files: DataFiles
+  ): Seq[DataFile] = {
     val wanted = paths.map(files.location)
     val found = Seq.newBuilder[DataFile]
     foreachLive(table)(file => if (wanted(file.location)) found += file)
@@ -335,19 +339,25 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
     }
   }
 
-  // What a snapshot that never was has written is nobody's.
+  // What a snapshot that never was has written is nobody's. A commit may have failed after others
+  // could see it, and then all of it is theirs.
   private def discard(staged: StagedOperations): Unit =
     Option(staged.current().currentSnapshot)
-      .filter(s => metadata.forall(_.snapshot(s.snapshotId) == null))
-      .foreach { snapshot =>
-        val own = snapshot.allManifests(operations.io).asScala.filter { manifest =>
-          manifest.snapshotId == null || manifest.snapshotId == snapshot.snapshotId
+      .filterNot(made => isPublished(made.snapshotId))
+      .foreach { made =>
+        val own = made.allManifests(operations.io).asScala.filter { manifest =>
+          manifest.snapshotId == null || manifest.snapshotId == made.snapshotId
         }
-        (own.map(_.path) :+ snapshot.manifestListLocation).foreach { file =>
-          try operations.io.deleteFile(file)
-          catch { case NonFatal(_) => }
-        }
+        delete(own.map(_.path).toSeq :+ made.manifestListLocation)
       }
+
+  private def isPublished(snapshotId: Long): Boolean =
+    Option(operations.refresh()).exists(_.snapshot(snapshotId) != null)
+
+  private def delete(files: Seq[String]): Unit = files.foreach { file =>
+    try operations.io.deleteFile(file)
+    catch { case NonFatal(_) => }
+  }
 
   /** Makes Iceberg's files of Delta's. */
   private final class DataFiles(table: TableMetadata) {
@@ -431,14 +441,8 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
     }
 
     def discard(): Unit = {
-      open.foreach(writer =>
-        try writer.close()
-        catch { case NonFatal(_) => }
-      )
-      written.foreach(path =>
-        try staged.io.deleteFile(path)
-        catch { case NonFatal(_) => }
-      )
+      close()
+      delete(written.toSeq)
     }
 
     private def close(): Unit = {

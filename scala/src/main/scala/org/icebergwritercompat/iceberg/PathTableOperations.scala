@@ -99,7 +99,8 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
         val text = Using.resource(inner.open(from))(in => new String(in.readAllBytes, UTF_8))
         writeOnce(to, text.linesIterator)
       }
-    if (published) inner.delete(from, false)
+    // It is published whatever becomes of the file it was made of.
+    if (published) Try(inner.delete(from, false))
     published
   }
 

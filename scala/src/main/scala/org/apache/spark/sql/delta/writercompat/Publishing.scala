@@ -167,7 +167,6 @@ final class Publishing(spark: SparkSession, tableName: String) {
     DeltaCommit(
       version,
       info.flatMap(_.inCommitTimestamp).getOrElse(file.getModificationTime),
-      info.map(_.operation),
       actions.collectFirst { case metadata: Metadata => definition(metadata) },
       actions.collect { case add: AddFile => added(add) },
       actions.collect { case remove: RemoveFile =>
@@ -179,8 +178,14 @@ final class Publishing(spark: SparkSession, tableName: String) {
   private def live(snapshot: Snapshot): Iterator[AddedFile] =
     snapshot.allFiles.toLocalIterator().asScala.map(added)
 
-  private def added(add: AddFile): AddedFile =
+  private def added(add: AddFile): AddedFile = {
+    if (add.deletionVector != null)
+      throw IcebergWriterCompatException.notPublishable(
+        "FILE",
+        Map("table" -> name, "file" -> add.path, "found" -> "it has a deletion vector")
+      )
     AddedFile(add.path, add.partitionValues, add.size, add.stats, add.dataChange)
+  }
 
   private def definition(snapshot: Snapshot): TableDefinition = definition(snapshot.metadata)
 

@@ -1,0 +1,73 @@
+package org.icebergwritercompat.iceberg
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, Path, RawLocalFileSystem}
+import org.icebergwritercompat.testing.SharedSpark
+import org.scalatest.funsuite.AnyFunSuite
+
+import java.net.URI
+import java.nio.file.{Files, Path => LocalPath}
+
+/** The local file system under another name, as one that is not known to be local. */
+class ElsewhereFileSystem extends RawLocalFileSystem {
+  override def getUri: URI = URI.create("elsewhere:///")
+  override def getScheme: String = "elsewhere"
+}
+
+class PathTableOperationsSuite extends AnyFunSuite {
+
+  private val notAsked: WriteOnce = (_, _) => fail("the local file system decides by itself")
+
+  private def folder(): LocalPath = Files.createDirectories(SharedSpark.freshFolder())
+
+  private def local: FileSystem = FileSystem.getLocal(new Configuration)
+
+  private def write(fs: FileSystem, file: LocalPath, text: String): Path = {
+    val path = new Path(file.toString)
+    val out = fs.create(path, true)
+    out.write(text.getBytes)
+    out.close()
+    path
+  }
+
+  test("metadata is never written over") {
+    val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
+    val first = write(local, home.resolve("a.json"), "first")
+    val second = write(local, home.resolve("b.json"), "second")
+    val target = new Path(home.resolve("v1.metadata.json").toString)
+    assert(fs.rename(first, target))
+    assert(!fs.rename(second, target))
+    assert(Files.readString(home.resolve("v1.metadata.json")) == "first")
+    assert(!Files.exists(home.resolve("a.json")))
+    assert(new String(fs.open(target).readAllBytes) == "first")
+  }
+
+  test("the hint is there at every moment, and can be read through checksums") {
+    val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
+    val hint = write(local, home.resolve("version-hint.text"), "1")
+    fs.delete(hint, false)
+    assert(Files.readString(home.resolve("version-hint.text")) == "1")
+    assert(fs.rename(write(local, home.resolve("x.temp"), "12"), hint))
+    assert(new String(fs.open(hint).readAllBytes) == "12")
+    assert(!Files.exists(home.resolve(".x.temp.crc")))
+  }
+
+  test("elsewhere the log store decides") {
+    val home = folder()
+    val inner = new ElsewhereFileSystem
+    inner.initialize(URI.create("elsewhere:///"), new Configuration)
+    var asked = Seq.empty[(String, String)]
+    def fs(answer: Boolean) = new CommittingFileSystem(
+      inner,
+      (file, lines) => { asked :+= file.getName -> lines.mkString("\n"); answer }
+    )
+    Files.writeString(home.resolve("a.json"), "{\"a\":1}")
+    val from = new Path(home.resolve("a.json").toString)
+    val target = new Path(home.resolve("v7.metadata.json").toString)
+    assert(!fs(answer = false).rename(from, target))
+    assert(Files.exists(home.resolve("a.json")))
+    assert(fs(answer = true).rename(from, target))
+    assert(!Files.exists(home.resolve("a.json")))
+    assert(asked == Seq.fill(2)("v7.metadata.json" -> "{\"a\":1}"))
+  }
+}
