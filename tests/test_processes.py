@@ -19,6 +19,10 @@ def test_restart(script: Script, tmp_path: Path) -> None:
     assert script("restart.py", tmp_path / "warehouse").endswith("done\n")
 
 
+def test_without_iceberg(script: Script, tmp_path: Path) -> None:
+    assert script("without_iceberg.py", tmp_path / "warehouse").endswith("done\n")
+
+
 def test_stock_delta(spark: SparkSession, table: Table, script: Script, tmp_path: Path) -> None:
     table.create()
     spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +20,7 @@ from pyiceberg.table import StaticTable
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame
 
-from conftest import Table
+from conftest import REPOSITORY, Table
 from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status
 
 COLUMNS = (
@@ -174,6 +180,38 @@ def test_result_and_status(table: Table) -> None:
     again = publish(spark, table.name)
     assert not again.changed
     assert again.metadata_location == second.metadata_location
+
+
+def test_killed_while_publishing(table: Table, tmp_path: Path) -> None:
+    table.create()
+    publish(table.spark, table.name)
+    command = [sys.executable, REPOSITORY / "tests" / "scripts" / "publish.py"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *sys.path])}
+    with subprocess.Popen(
+        [*command, tmp_path / "warehouse", table.folder],
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline() == "3\n"
+        # The JVM is in the group of the process that started it.
+        time.sleep(random.uniform(0, 3))
+        os.killpg(process.pid, signal.SIGKILL)
+    # Either the old or the new metadata is what readers see.
+    name = (table.folder / "metadata" / "version-hint.text").read_text()
+    left = table.folder / "metadata" / f"v{name}.metadata.json"
+    version = int(StaticTable.from_metadata(f"file:{left}").metadata.properties["delta-version"])
+    seen = table.spark.read.option("versionAsOf", version).table(table.name)
+    assert by_pyiceberg(f"file:{left}") == by_delta(seen)
+    result = publish(table.spark, table.name)
+    assert result.delta_version >= 3
+    assert by_pyiceberg(result.metadata_location) == by_delta(table.spark.table(table.name))
+    assert len(by_pyiceberg(result.metadata_location)) == result.delta_version
 
 
 def test_refusal_by_name(table: Table) -> None:

@@ -1,0 +1,39 @@
+"""A session that has everything but Iceberg's library, which only publishing needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.errors import UnsupportedOperationException
+
+import oracle
+from iceberg_writer_compat import publish, status
+from sessions import DELTA_EXTENSION, OWN_EXTENSION, stock_builder
+
+warehouse = Path(sys.argv[1])
+folder = warehouse / "t"
+
+spark = (
+    stock_builder(warehouse, own_jar=True)
+    .config("spark.sql.extensions", f"{DELTA_EXTENSION},{OWN_EXTENSION}")
+    .getOrCreate()
+)
+spark.sparkContext.setLogLevel("OFF")
+spark.sql(
+    f"CREATE TABLE delta.`{folder}` (a INT) USING delta "
+    "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+)
+assert oracle.check(folder) == []
+ask: Callable[..., object]
+for ask in (publish, status):
+    try:
+        ask(spark, folder)
+    except UnsupportedOperationException as error:
+        assert error.getCondition() == "ICEBERG_WRITER_COMPAT_ICEBERG_MISSING"
+        assert "org.apache.iceberg:iceberg-core:1." in str(error)
+    else:
+        raise AssertionError("there was an answer without Iceberg")
+assert not (folder / "metadata").exists()
+print("done")
