@@ -25,6 +25,14 @@ from sessions import DELTA_EXTENSION, OWN_EXTENSION
 
 BOTH = f"{DELTA_EXTENSION},{OWN_EXTENSION}"
 LINE = ".".join(pyspark.__version__.split(".")[:2])
+ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-core:1.12.0"
+ICEBERG_JARS = [
+    "caffeine",
+    "iceberg-api",
+    "iceberg-bundled-guava",
+    "iceberg-common",
+    "iceberg-core",
+]
 DELTA_PACKAGE = f"io.delta:delta-spark_{LINE}_2.13:4.4.0"
 
 
@@ -55,7 +63,7 @@ def names(jars: str) -> list[str]:
 def test_staged_jars_need_no_resolution() -> None:
     options = configured()
     expected = [f"iceberg-writer-compat_{LINE}_2.13", f"delta-spark_{LINE}_2.13", "delta-storage"]
-    assert names(options["spark.jars"]) == expected
+    assert names(options["spark.jars"]) == expected + ICEBERG_JARS
     assert "spark.jars.packages" not in options
     assert "spark.jars.excludes" not in options
     assert options["spark.sql.extensions"] == BOTH
@@ -79,11 +87,22 @@ def test_a_delta_of_the_user_is_the_only_one() -> None:
         "delta-spark_4.1_2.13",
         "delta-storage",
         f"iceberg-writer-compat_{LINE}_2.13",
+        *ICEBERG_JARS,
     ]
     assert "spark.jars.packages" not in by_jar
     by_package = configured(spark__jars__packages=DELTA_PACKAGE)
-    assert names(by_package["spark.jars"]) == [f"iceberg-writer-compat_{LINE}_2.13"]
+    own = f"iceberg-writer-compat_{LINE}_2.13"
+    assert names(by_package["spark.jars"]) == [own, *ICEBERG_JARS]
     assert by_package["spark.jars.packages"] == DELTA_PACKAGE
+
+
+@pytest.mark.parametrize(
+    "iceberg", [ICEBERG_PACKAGE, "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"]
+)
+def test_an_iceberg_of_the_user_is_the_only_one(iceberg: str) -> None:
+    options = configured([iceberg])
+    assert options["spark.jars.packages"] == iceberg
+    assert not set(ICEBERG_JARS) & set(names(options["spark.jars"]))
 
 
 def test_wheel_takes_delta_from_a_package(package: Path) -> None:
