@@ -185,10 +185,10 @@ def test_result_and_status(table: Table) -> None:
 def test_killed_while_publishing(table: Table, tmp_path: Path) -> None:
     table.create()
     publish(table.spark, table.name)
-    command = [sys.executable, REPOSITORY / "tests" / "scripts" / "publish.py"]
+    script = REPOSITORY / "tests" / "scripts" / "publish.py"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *sys.path])}
     with subprocess.Popen(
-        [*command, tmp_path / "warehouse", table.folder],
+        [sys.executable, str(script), str(tmp_path / "warehouse"), str(table.folder)],
         cwd=REPOSITORY,
         env=environment,
         stdout=subprocess.PIPE,
