@@ -144,7 +144,7 @@ def good(table: Table) -> str:
 def bad(table: Table) -> Iterator[str]:
     """The name of a table that does not comply."""
     name = f"{table}_bad"
-    table.spark.sql(f"CREATE TABLE {name} USING delta AS SELECT CAST(1 AS SMALLINT) AS a")
+    table.spark.sql(f"CREATE TABLE {name} (a SMALLINT) USING delta")
     yield name
     table.spark.sql(f"DROP TABLE {name}")
 

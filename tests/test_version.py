@@ -31,7 +31,13 @@ def test_jar() -> None:
     jar = _jars.own_jar(line)
     assert jar.name == f"iceberg-writer-compat_{line}_2.13-{VERSION}.jar"
     delta = metadata.version("delta-spark")
-    assert properties(jar) == {"version": VERSION, "spark": line, "delta": delta}
+    (iceberg,) = (jar.parent / "iceberg").glob("iceberg-core-*.jar")
+    assert properties(jar) == {
+        "version": VERSION,
+        "spark": line,
+        "delta": delta,
+        "iceberg": iceberg.stem.removeprefix("iceberg-core-"),
+    }
 
 
 def test_jvm(spark: SparkSession) -> None:
