@@ -80,9 +80,6 @@ final case class FoundColumn(path: Seq[String], id: Option[Long], physicalName: 
  */
 object DataFileAudit {
 
-  /** How many files are named for each finding. */
-  val ExamplesShown = 5
-
   /**
    * The findings, which are looked for when the dataset is.
    *
@@ -204,7 +201,7 @@ private[writercompat] final case class FileSummary(
     copy(
       files = files + other.files,
       bytes = bytes + other.bytes,
-      examples = (examples ++ other.examples).sorted.take(DataFileAudit.ExamplesShown)
+      examples = (examples ++ other.examples).sorted.take(Finding.MaxExamples)
     )
 
   def finding(fixes: Map[String, String]): FileFinding =

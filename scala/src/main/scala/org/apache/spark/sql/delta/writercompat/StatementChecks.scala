@@ -73,10 +73,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   private def check(table: TableState, added: String, stay: String): Unit = {
     val writers = table.protocol.writerFeatures.map(_ + added)
     val after = table.copy(protocol = table.protocol.copy(writerFeatures = writers))
-    WriterCompatRules.check(after).nextOption().foreach { violation =>
-      val fix = s"ALTER TABLE ${table.name} DROP FEATURE $stay"
-      throw IcebergWriterCompatException.of(after, violation.copy(fix = fix))
-    }
+    val fix = s"ALTER TABLE ${table.name} DROP FEATURE $stay"
+    DryRun.refuseFirst(after, WriterCompatRules.check(after).map(_.copy(fix = fix)))
   }
 
   // Row tracking is switched on by a protocol upgrade, commits that number the rows of all files,

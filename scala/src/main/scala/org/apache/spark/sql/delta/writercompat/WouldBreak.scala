@@ -28,7 +28,8 @@ final class WouldBreak(spark: SparkSession) {
   /** What an ALTER, CREATE or REPLACE statement would do. */
   def statement(text: String): TableReport = {
     val report = spark.sessionState.sqlParser.parsePlan(text) match {
-      case AlterTableDropFeature(table, feature, _) => withoutFeature(existing(table), feature)
+      case drop: AlterTableDropFeature =>
+        withoutFeature(existing(drop.table), drop.featureName, refusedAtOnce(drop))
       case AlterTableAddConstraint(table, name, expression) =>
         val key = WriterCompat.ConstraintPrefix + name
         withProperties(existing(table), Map(key -> expression))
@@ -128,7 +129,11 @@ final class WouldBreak(spark: SparkSession) {
   }
 
   // Delta rewrites files before the commit that drops some features.
-  private def withoutFeature(before: Existing, feature: String): TableReport = {
+  private def withoutFeature(
+      before: Existing,
+      feature: String,
+      refused: Seq[Violation]
+  ): TableReport = {
     val snapshot = before.snapshot
     val protocol = snapshot.protocol
     val left = protocol.copy(
@@ -140,15 +145,20 @@ final class WouldBreak(spark: SparkSession) {
       else
         snapshot.metadata
           .copy(configuration = snapshot.metadata.configuration - WriterCompat.Enabled)
-    changed(before, left, metadata, ChangeKind.DroppingFeature)
+    changed(before, left, metadata, ChangeKind.DroppingFeature, refused)
   }
+
+  /** What the statement is refused for before it runs. */
+  private def refusedAtOnce(plan: LogicalPlan): Seq[Violation] =
+    DryRun(spark.sessionState.executePlan(plan).assertAnalyzed()).violations
 
   /** What the rules find if an existing table is changed to this. */
   private def changed(
       before: Existing,
       protocol: Protocol,
       metadata: Metadata,
-      kind: ChangeKind
+      kind: ChangeKind,
+      refused: Seq[Violation] = Nil
   ): TableReport = {
     val state = stateAfter(before.state, protocol, metadata)
     val files = LiveFiles.of(before.snapshot, before.state).copy(violations = Nil)
@@ -161,7 +171,7 @@ final class WouldBreak(spark: SparkSession) {
       state,
       SeenVersion.of(before.table, before.snapshot).copy(protocol = protocol, metadata = metadata),
       files,
-      inspector.findings(state, files, stepFound)
+      inspector.findings(state, files, refused ++ stepFound)
     )
   }
 

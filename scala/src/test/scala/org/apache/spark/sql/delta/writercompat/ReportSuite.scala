@@ -190,6 +190,18 @@ class ReportSuite extends TableSuite {
     assertCompliant(table)
   }
 
+  test("a feature is told that leaves another behind") {
+    val table = compliant()
+    sql(
+      s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.feature.vacuumProtocolCheck' = 'supported')"
+    )
+    val drop = s"ALTER TABLE ${table.name} DROP FEATURE vacuumProtocolCheck"
+    val finding = only(unchanged(table)(Reports.wouldBreak(spark, drop)), "A5")
+    assert(finding.place.name == "checkpointProtection" && finding.fix.endsWith("TRUNCATE HISTORY"))
+    assert(intercept[IcebergWriterCompatException](sql(drop)).getMessage.contains(finding.fix))
+    assert(Reports.wouldBreak(spark, s"$drop TRUNCATE HISTORY").compliant)
+  }
+
   test("a table that is not there is neither created nor registered") {
     val table = managed()
     val bad = s"CREATE TABLE ${table.name} (a SMALLINT, b INT) USING delta TBLPROPERTIES ($on)"
