@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg._
-import org.apache.iceberg.exceptions.ValidationException
+import org.apache.iceberg.exceptions.{CommitFailedException, ValidationException}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import java.net.URI
@@ -25,8 +25,10 @@ import scala.util.control.NonFatal
  *   the table, for a person
  * @param root
  *   the folder of the table
+ * @param operations
+ *   where it is published
  */
-final class IcebergPublisher(name: String, root: Path, operations: PathTableOperations) {
+final class IcebergPublisher(name: String, root: Path, operations: PublishTarget) {
 
   import IcebergPublisher._
 
@@ -35,7 +37,7 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
 
   /** The Delta version that readers see. */
   def publishedVersion: Option[Long] = metadata.map { published =>
-    Option(published.property(DeltaVersionProperty, null))
+    val noted = Option(published.property(DeltaVersionProperty, null))
       .flatMap(_.toLongOption)
       .getOrElse {
         throw IcebergWriterCompatException.notPublishable(
@@ -43,10 +45,18 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
           Map("table" -> name, "metadata" -> published.metadataFileLocation)
         )
       }
+    // A catalog may let a property be set back by who lost a race, but never a snapshot.
+    val seen = Option(published.currentSnapshot).flatMap { snapshot =>
+      snapshot.summary.asScala.get(DeltaVersionProperty).flatMap(_.toLongOption)
+    }
+    math.max(noted, seen.getOrElse(noted))
   }
 
-  /** Lets readers that go by the hint see the newest metadata. */
-  def mendHint(): Unit = operations.mendHint()
+  /** Gets ready to publish here. */
+  def begin(): Unit = operations.begin()
+
+  /** Completes what a publisher that did not get so far has left open. */
+  def mend(): Unit = operations.mend()
 
   /** Publishes a version whole, as the first one. */
   def create(
@@ -261,10 +271,18 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(dated(base, made, timestamp), SnapshotRef.MAIN_BRANCH)
     }
-    operations.commit(base.orNull, prepared.build())
+    undecided = true
+    try operations.commit(base.orNull, prepared.build())
+    catch {
+      case e: CommitFailedException =>
+        undecided = false
+        throw e
+    }
     operations.refresh()
     ()
   }
+
+  private var undecided = false
 
   // Iceberg wants no time before that of the table by more than a minute, and none in the future.
   private def dated(base: Option[TableMetadata], made: Snapshot, timestamp: Long): Snapshot = {
@@ -340,10 +358,10 @@ final class IcebergPublisher(name: String, root: Path, operations: PathTableOper
   }
 
   // What a snapshot that never was has written is nobody's. A commit may have failed after others
-  // could see it, and then all of it is theirs.
+  // could see it, or before they will, and then all of it is theirs.
   private def discard(staged: StagedOperations): Unit =
     Option(staged.current().currentSnapshot)
-      .filterNot(made => isPublished(made.snapshotId))
+      .filterNot(made => undecided || isPublished(made.snapshotId))
       .foreach { made =>
         val own = made.allManifests(operations.io).asScala.filter { manifest =>
           manifest.snapshotId == null || manifest.snapshotId == made.snapshotId

@@ -2,11 +2,8 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
-import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.hadoop.{HadoopFileIO, HadoopTableOperations}
-import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.util.LockManagers
-import org.apache.iceberg.{LocationProviders, TableMetadata, TableOperations}
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
@@ -31,13 +28,16 @@ final class PathTableOperations(root: Path, conf: Configuration, writeOnce: Writ
       new HadoopFileIO(conf),
       conf,
       LockManagers.defaultLockManager
-    ) {
+    )
+    with PublishTarget {
 
   override protected def getFileSystem(path: Path, hadoopConf: Configuration): FileSystem =
     new CommittingFileSystem(super.getFileSystem(path, hadoopConf), writeOnce)
 
-  /** Lets the hint name the newest version, in case whoever wrote that did not get so far. */
-  def mendHint(): Unit = {
+  override def begin(): Unit = ()
+
+  /** Lets the hint name the newest version. */
+  override def mend(): Unit = {
     val metadata = new Path(root, "metadata")
     val newest =
       new Path(current().metadataFileLocation).getName.stripPrefix("v").takeWhile(_.isDigit)
@@ -107,27 +107,4 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
   private def link(from: Path, to: Path): Boolean =
     try { Files.createLink(local(to), local(from)); true }
     catch { case _: FileAlreadyExistsException => false }
-}
-
-/** Operations in memory, for a change that is to become part of a commit elsewhere. */
-private[iceberg] final class StagedOperations(start: TableMetadata, real: TableOperations)
-    extends TableOperations {
-
-  private var metadata = start
-
-  override def current(): TableMetadata = metadata
-
-  override def refresh(): TableMetadata = metadata
-
-  override def commit(base: TableMetadata, updated: TableMetadata): Unit = {
-    if (base ne metadata) throw new CommitFailedException("the staged table has changed")
-    metadata = updated
-  }
-
-  override def io(): FileIO = real.io()
-
-  override def metadataFileLocation(fileName: String): String = real.metadataFileLocation(fileName)
-
-  override def locationProvider(): LocationProvider =
-    LocationProviders.locationsFor(metadata.location, metadata.properties)
 }

@@ -95,12 +95,13 @@ final class Publishing(spark: SparkSession, tableName: String) {
     def toNewest(newest: Snapshot): Unit = {
       if (!WriterCompat.isEnabled(newest.metadata.configuration))
         throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
+      publisher.begin()
       publisher.publishedVersion match {
         case None =>
           note(
             publisher.create(newest.version, newest.timestamp, definition(newest), live(newest))
           )
-        case Some(version) if version == newest.version => publisher.mendHint()
+        case Some(version) if version == newest.version => publisher.mend()
         case Some(version) if version < newest.version  =>
           val gap =
             try !follow(version, newest)
