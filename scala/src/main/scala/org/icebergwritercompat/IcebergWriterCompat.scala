@@ -74,19 +74,11 @@ object IcebergWriterCompat {
 
   /** Publishes the newest version of a table as Iceberg; what that did, as JSON. */
   def publish(spark: SparkSession, table: String): String =
-    withIceberg(ReportJson.of(new Publishing(spark, table).publish()))
+    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish()))
 
   /** How far a table is published as Iceberg, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
-    withIceberg(ReportJson.of(new Publishing(spark, table).status()))
-
-  // A session that does not publish has no need of Iceberg's library.
-  private def withIceberg(answer: => String): String =
-    try answer
-    catch {
-      case e: NoClassDefFoundError if String.valueOf(e.getMessage).contains("iceberg/") =>
-        throw IcebergWriterCompatException.icebergMissing(BuildInfo.iceberg, e)
-    }
+    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).status()))
 
   /** One rule as JSON, its id in letters of any case. */
   def explain(rule: String): String =

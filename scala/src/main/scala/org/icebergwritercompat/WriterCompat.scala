@@ -27,6 +27,12 @@ object WriterCompat {
   val ConstraintPrefix = "delta.constraints."
   val TypeWideningEnabled = "delta.enableTypeWidening"
 
+  /** Publishes the table as Iceberg after each commit; of this project, not of Delta. */
+  val Publish = "icebergWriterCompat.publish"
+
+  /** What the table is called in an Iceberg catalog; of this project, not of Delta. */
+  val PublishTable = "icebergWriterCompat.publish.table"
+
   /** The only column mapping mode in which a file may be written by any engine. */
   val IdMode = "id"
 
@@ -42,6 +48,11 @@ object WriterCompat {
   def physicalName(id: Long): String = "col-" + id
 
   /** Whether a set of table properties has the feature switched on. */
-  def isEnabled(properties: Map[String, String]): Boolean =
-    properties.get(Enabled).exists(value => value != null && value.trim.equalsIgnoreCase("true"))
+  def isEnabled(properties: Map[String, String]): Boolean = isTrue(properties.get(Enabled))
+
+  /** Whether a set of table properties asks for publishing after each commit. */
+  def isPublished(properties: Map[String, String]): Boolean = isTrue(properties.get(Publish))
+
+  private def isTrue(value: Option[String]): Boolean =
+    value.exists(value => value != null && value.trim.equalsIgnoreCase("true"))
 }

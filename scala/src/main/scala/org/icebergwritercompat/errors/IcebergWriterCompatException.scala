@@ -150,6 +150,29 @@ object IcebergWriterCompatException {
       cause
     )
 
+  /** The answer to a call that needs the driver of a database where that is missing. */
+  def driverMissing(
+      uri: String,
+      driver: String,
+      coordinate: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_DRIVER_MISSING",
+      Map("uri" -> uri, "driver" -> driver, "coordinate" -> coordinate)
+    )
+
+  /** The answer where an Iceberg catalog cannot be used. */
+  def catalogUnavailable(
+      catalog: String,
+      settings: String,
+      cause: Throwable
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_CATALOG_UNAVAILABLE",
+      Map("catalog" -> catalog, "settings" -> s"$settings*", "cause" -> rootOf(cause)),
+      cause
+    )
+
   /** The answer where the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(

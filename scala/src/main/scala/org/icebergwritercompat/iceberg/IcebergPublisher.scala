@@ -6,6 +6,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg._
 import org.apache.iceberg.exceptions.{CommitFailedException, ValidationException}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.SupportedTypes
 
 import java.net.URI
 import java.util.UUID
@@ -37,14 +38,8 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
 
   /** The Delta version that readers see. */
   def publishedVersion: Option[Long] = metadata.map { published =>
-    val noted = Option(published.property(DeltaVersionProperty, null))
-      .flatMap(_.toLongOption)
-      .getOrElse {
-        throw IcebergWriterCompatException.notPublishable(
-          "NOT_OURS",
-          Map("table" -> name, "metadata" -> published.metadataFileLocation)
-        )
-      }
+    val noted = versionOf(name, published)
+    operations.check(published)
     // A catalog may let a property be set back by who lost a race, but never a snapshot.
     val seen = Option(published.currentSnapshot).flatMap { snapshot =>
       snapshot.summary.asScala.get(DeltaVersionProperty).flatMap(_.toLongOption)
@@ -52,8 +47,11 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
     math.max(noted, seen.getOrElse(noted))
   }
 
-  /** Gets ready to publish here. */
-  def begin(): Unit = operations.begin()
+  /** The name of the table in a catalog, for a person. */
+  def catalogTable: Option[String] = operations.catalogTable
+
+  /** Goes on here with what was published elsewhere. */
+  def takeOver(): Unit = operations.takeOver()
 
   /** Completes what a publisher that did not get so far has left open. */
   def mend(): Unit = operations.mend()
@@ -263,10 +261,10 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
     val prepared =
       definition.fold(builderOf(base.get))(changed => defining(base, changed))
     prepared.setProperties(
-      Map(
+      (operations.properties ++ Map(
         DeltaVersionProperty -> version.toString,
         DeltaTimestampProperty -> timestamp.toString
-      ).asJava
+      )).asJava
     )
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(dated(base, made, timestamp), SnapshotRef.MAIN_BRANCH)
@@ -303,7 +301,7 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
       base: Option[TableMetadata],
       definition: TableDefinition
   ): TableMetadata.Builder = {
-    IcebergSchemas.lossyPartitionColumn(definition.schema, definition.partitionColumns).foreach {
+    SupportedTypes.lossyPartitionColumn(definition.schema, definition.partitionColumns).foreach {
       column =>
         throw IcebergWriterCompatException.notPublishable(
           "PARTITION_TYPE",
@@ -481,6 +479,15 @@ object IcebergPublisher {
 
   /** The property that tells when that version was committed, in milliseconds. */
   val DeltaTimestampProperty = "delta-timestamp"
+
+  /** The version that metadata says it is of; refused if it says nothing. */
+  private[iceberg] def versionOf(table: String, metadata: TableMetadata): Long =
+    Option(metadata.property(DeltaVersionProperty, null)).flatMap(_.toLongOption).getOrElse {
+      throw IcebergWriterCompatException.notPublishable(
+        "NOT_OURS",
+        Map("table" -> table, "metadata" -> metadata.metadataFileLocation)
+      )
+    }
 
   private val formatVersion = 2
 

@@ -71,10 +71,6 @@ object IcebergSchemas {
       )
   }
 
-  /** The first partition column whose values Delta's log cannot hold exactly. */
-  def lossyPartitionColumn(delta: StructType, partitionColumns: Seq[String]): Option[String] =
-    partitionColumns.find(name => delta.exists(f => f.name == name && f.dataType == BinaryType))
-
   /**
    * Identity partitions by these columns.
    *

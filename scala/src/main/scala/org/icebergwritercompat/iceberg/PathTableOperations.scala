@@ -3,7 +3,9 @@ package org.icebergwritercompat.iceberg
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
 import org.apache.iceberg.hadoop.{HadoopFileIO, HadoopTableOperations}
+import org.apache.iceberg.TableMetadata
 import org.apache.iceberg.util.LockManagers
+import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
@@ -21,9 +23,19 @@ trait WriteOnce {
  *
  * Iceberg's own operations look whether a version is there and then rename, which lets two
  * processes both succeed. Here the file system, or Delta's log store for it, decides.
+ *
+ * @param name
+ *   the table, for a person
+ * @param catalogTable
+ *   its name in a catalog that is nothing but folders
  */
-final class PathTableOperations(root: Path, conf: Configuration, writeOnce: WriteOnce)
-    extends HadoopTableOperations(
+final class PathTableOperations(
+    name: String,
+    root: Path,
+    conf: Configuration,
+    writeOnce: WriteOnce,
+    override val catalogTable: Option[String] = None
+) extends HadoopTableOperations(
       root,
       new HadoopFileIO(conf),
       conf,
@@ -34,7 +46,22 @@ final class PathTableOperations(root: Path, conf: Configuration, writeOnce: Writ
   override protected def getFileSystem(path: Path, hadoopConf: Configuration): FileSystem =
     new CommittingFileSystem(super.getFileSystem(path, hadoopConf), writeOnce)
 
-  override def begin(): Unit = ()
+  override def check(metadata: TableMetadata): Unit =
+    CatalogPlace.of(metadata).foreach { place =>
+      throw IcebergWriterCompatException.notPublishable(
+        "ELSEWHERE",
+        Map(
+          "table" -> name,
+          "catalog" -> place.catalog,
+          "catalogTable" -> place.table,
+          "metadata" -> metadata.metadataFileLocation
+        )
+      )
+    }
+
+  override def takeOver(): Unit = ()
+
+  override def properties: Map[String, String] = Map.empty
 
   /** Lets the hint name the newest version. */
   override def mend(): Unit = {

@@ -13,11 +13,20 @@ import org.apache.iceberg.{LocationProviders, TableMetadata, TableOperations}
  */
 trait PublishTarget extends TableOperations {
 
-  /** Makes this the place where the metadata goes on; refuses if it goes on elsewhere. */
-  def begin(): Unit
+  /** Refuses metadata that is not the one to go on with here. */
+  def check(metadata: TableMetadata): Unit
+
+  /** Makes this the place where the metadata goes on, if it was begun elsewhere. */
+  def takeOver(): Unit
 
   /** Completes what a publisher that did not get so far has left open. */
   def mend(): Unit
+
+  /** Properties that tell where the metadata goes on. */
+  def properties: Map[String, String]
+
+  /** The name of the table in a catalog, for a person. */
+  def catalogTable: Option[String]
 }
 
 /** Operations in memory, for a change that is to become part of a commit elsewhere. */

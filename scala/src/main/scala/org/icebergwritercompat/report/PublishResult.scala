@@ -13,6 +13,8 @@ package org.icebergwritercompat.report
  *   the current Iceberg snapshot; `None` where no version had files
  * @param snapshots
  *   how many snapshots this run published, with so many files added and removed
+ * @param catalogTable
+ *   the name of the table in the Iceberg catalog; `None` where there is none
  */
 final case class PublishResult(
     table: String,
@@ -22,7 +24,8 @@ final case class PublishResult(
     snapshotId: Option[Long],
     snapshots: Int,
     filesAdded: Long,
-    filesRemoved: Long
+    filesRemoved: Long,
+    catalogTable: Option[String]
 )
 
 /**
@@ -32,6 +35,8 @@ final case class PublishResult(
  *   `None` where it never was, as are the others
  * @param lag
  *   how many versions readers of Iceberg do not see
+ * @param catalogTable
+ *   the name of the table in the Iceberg catalog; `None` where there is none
  */
 final case class PublishStatus(
     table: String,
@@ -39,5 +44,6 @@ final case class PublishStatus(
     publishedVersion: Option[Long],
     lag: Option[Long],
     snapshotId: Option[Long],
-    metadataLocation: Option[String]
+    metadataLocation: Option[String],
+    catalogTable: Option[String]
 )

@@ -27,6 +27,10 @@ object SupportedTypes {
     case _                                           => StringType
   }
 
+  /** The first partition column whose values Delta's log cannot hold exactly. */
+  def lossyPartitionColumn(schema: StructType, partitionColumns: Seq[String]): Option[String] =
+    partitionColumns.find(name => schema.exists(f => f.name == name && f.dataType == BinaryType))
+
   private def isEmpty(dataType: DataType): Boolean = dataType match {
     case s: StructType => s.isEmpty
     case _             => false

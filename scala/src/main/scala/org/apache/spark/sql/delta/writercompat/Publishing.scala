@@ -1,10 +1,10 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.iceberg.TableMetadata
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.icebergwritercompat.WriterCompat
@@ -17,45 +17,69 @@ import java.nio.file.FileAlreadyExistsException
 import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
-/** Publishes a Delta table as Iceberg, from its log. */
-final class Publishing(spark: SparkSession, tableName: String) {
+/**
+ * Publishes a Delta table as Iceberg, from its log.
+ *
+ * @param name
+ *   how a statement refers to the table
+ */
+final class Publishing(
+    spark: SparkSession,
+    name: String,
+    log: DeltaLog,
+    catalogTable: Option[CatalogTable]
+) {
 
-  private val table = DeltaTables.find(spark, tableName)
-  private val log = table.deltaLog
-  private val name = TableStates.nameOf(table)
+  private def update(): Snapshot = log.update(catalogTableOpt = catalogTable)
 
   // Made anew for each attempt, so that it looks anew.
-  private def open(): IcebergPublisher = {
+  private def open(newest: Snapshot): IcebergPublisher =
+    new IcebergPublisher(name, log.dataPath, target(newest))
+
+  private def target(newest: Snapshot): PublishTarget = {
     val configuration = log.newDeltaHadoopConf()
     val writeOnce: WriteOnce = (file: Path, lines: Iterator[String]) =>
       try {
         log.store.write(file, lines, overwrite = false, configuration)
         true
       } catch { case _: FileAlreadyExistsException => false }
-    new IcebergPublisher(
+    PublishTargets.of(
       name,
       log.dataPath,
-      new PathTableOperations(log.dataPath, configuration, writeOnce)
+      configuration,
+      writeOnce,
+      CatalogSettings.of(spark.conf.getAll, spark.sessionState.conf.warehousePath),
+      nameInCatalog(newest.metadata)
     )
   }
 
+  private def nameInCatalog(metadata: Metadata): Option[Seq[String]] =
+    metadata.configuration
+      .get(WriterCompat.PublishTable)
+      .map(spark.sessionState.sqlParser.parseMultipartIdentifier)
+      .orElse(TableStates.identifierOf(spark, catalogTable, log.dataPath).map { table =>
+        Seq(table.database.getOrElse(spark.sessionState.catalog.getCurrentDatabase), table.table)
+      })
+
   /** Publishes every commit up to the newest, whoever else does. */
   def publish(): PublishResult = {
-    val before = open().publishedVersion
+    val before = open(update()).publishedVersion
 
-    @tailrec def attempt(left: Int, done: Published): (TableMetadata, Published) = {
-      val run = new Run(open(), done)
+    @tailrec def attempt(left: Int, done: Published): (IcebergPublisher, Published) = {
+      val newest = update()
+      val run = new Run(open(newest), done)
       val failure =
-        try { run.toNewest(table.update()); None }
+        try { run.to(newest); None }
         catch { case e: CommitFailedException => Some(e) }
       failure match {
-        case None                => (run.metadata, run.done)
+        case None                => (run.publisher, run.done)
         case Some(_) if left > 0 => attempt(left - 1, run.done)
         case Some(e)             => throw e
       }
     }
 
-    val (metadata, done) = attempt(Publishing.retries, Published.nothing)
+    val (publisher, done) = attempt(Publishing.retries, Published.nothing)
+    val metadata = publisher.metadata.get
     PublishResult(
       name,
       metadata.metadataFileLocation,
@@ -64,14 +88,16 @@ final class Publishing(spark: SparkSession, tableName: String) {
       Option(metadata.currentSnapshot).map(_.snapshotId),
       done.snapshots,
       done.filesAdded,
-      done.filesRemoved
+      done.filesRemoved,
+      publisher.catalogTable
     )
   }
 
   /** How far the table is published. */
   def status(): PublishStatus = {
-    val publisher = open()
-    val version = table.update().version
+    val newest = update()
+    val publisher = open(newest)
+    val version = newest.version
     val published = publisher.publishedVersion
     PublishStatus(
       name,
@@ -79,23 +105,22 @@ final class Publishing(spark: SparkSession, tableName: String) {
       published,
       published.map(version - _),
       publisher.metadata.flatMap(m => Option(m.currentSnapshot)).map(_.snapshotId),
-      publisher.metadata.map(_.metadataFileLocation)
+      publisher.metadata.map(_.metadataFileLocation),
+      publisher.catalogTable
     )
   }
 
   /** One attempt; `done` is what was published even if the attempt then fails. */
-  private final class Run(publisher: IcebergPublisher, before: Published) {
+  private final class Run(val publisher: IcebergPublisher, before: Published) {
 
     private var published = before
 
     def done: Published = published
 
-    def metadata: TableMetadata = publisher.metadata.get
-
-    def toNewest(newest: Snapshot): Unit = {
+    def to(newest: Snapshot): Unit = {
       if (!WriterCompat.isEnabled(newest.metadata.configuration))
         throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
-      publisher.begin()
+      publisher.takeOver()
       publisher.publishedVersion match {
         case None =>
           note(
@@ -109,7 +134,7 @@ final class Publishing(spark: SparkSession, tableName: String) {
           if (gap) whole(newest)
         case Some(version) =>
           // Another publisher may have seen a newer version, but nobody one that is not there.
-          if (table.update().version < version)
+          if (update().version < version)
             throw IcebergWriterCompatException.notPublishable(
               "AHEAD",
               Map(
@@ -153,7 +178,7 @@ final class Publishing(spark: SparkSession, tableName: String) {
   }
 
   private def commits(from: Long, to: Long): Iterator[DeltaCommit] = {
-    val files = CoordinatedCommitsUtils.commitFilesIterator(log, table.catalogTable, from)
+    val files = CoordinatedCommitsUtils.commitFilesIterator(log, catalogTable, from)
     Iterator.iterate(from)(_ + 1).takeWhile(_ <= to).map { version =>
       if (!files.hasNext) throw new Publishing.LogGap
       val (file, found) = files.next()
@@ -199,11 +224,17 @@ final class Publishing(spark: SparkSession, tableName: String) {
     )
 }
 
-private object Publishing {
+object Publishing {
+
+  /** That of a table by name or path. */
+  def of(spark: SparkSession, tableName: String): Publishing = {
+    val table = DeltaTables.find(spark, tableName)
+    new Publishing(spark, TableStates.nameOf(table), table.deltaLog, table.catalogTable)
+  }
 
   // Each lost race means that somebody else published.
-  val retries = 20
+  private val retries = 20
 
   /** A commit is not there any more. */
-  final class LogGap extends RuntimeException
+  private final class LogGap extends RuntimeException
 }

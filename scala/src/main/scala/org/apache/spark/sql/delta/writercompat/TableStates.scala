@@ -2,6 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
@@ -56,10 +57,19 @@ object TableStates {
 
   /** How a statement refers to the table of a transaction. */
   def nameOf(spark: SparkSession, transaction: TransactionHelper): String =
-    transaction.catalogTable
-      .map(table => sql(table.identifier))
-      .orElse(managedTable(spark, transaction.dataPath).map(sql))
-      .getOrElse(s"delta.`${transaction.dataPath}`")
+    nameOf(spark, transaction.catalogTable, transaction.dataPath)
+
+  /** How a statement refers to a table of which Delta knows so much. */
+  def nameOf(spark: SparkSession, catalogTable: Option[CatalogTable], folder: Path): String =
+    identifierOf(spark, catalogTable, folder).map(sql).getOrElse(s"delta.`$folder`")
+
+  /** What the session catalog calls a table of which Delta knows so much. */
+  def identifierOf(
+      spark: SparkSession,
+      catalogTable: Option[CatalogTable],
+      folder: Path
+  ): Option[TableIdentifier] =
+    catalogTable.map(_.identifier).orElse(managedTable(spark, folder))
 
   /** How a statement refers to a table. */
   def nameOf(table: DeltaTableV2): String =
