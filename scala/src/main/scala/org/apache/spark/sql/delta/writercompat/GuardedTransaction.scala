@@ -75,6 +75,7 @@ final class GuardedTransaction(
       if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
       else if (isGuarded(metadata)) refuseFirst(tableState, WriterCompatRules.check(tableState))
     }
+    checkPublishing()
   }
 
   override protected def prepareCommit(
@@ -91,8 +92,10 @@ final class GuardedTransaction(
       checkEnabling()
     }
     checkTable(kind(op))
+    checkPublishing()
     checked(prepared.iterator).foreach(_ => ())
     DryRun.stop(intended)
+    if (isPublished) registerPostCommitHook(PublishHook)
     prepared
   }
 
@@ -110,6 +113,7 @@ final class GuardedTransaction(
     // A large commit has its metadata and protocol settled here, and nothing is written yet.
     committingLarge.foreach { op =>
       checkTable(kind(op))
+      checkPublishing()
       if (isGuarded(metadata)) refuseFirst(tableState, FileHistory.takenOver(spark, tableState, op))
       DryRun.stop(intended)
     }
@@ -124,17 +128,22 @@ final class GuardedTransaction(
       metrics: Map[String, String]
   ): (Long, Snapshot) = {
     committingLarge = Some(op)
-    try
-      super.commitLarge(
-        spark,
-        // Checked while they are written: the log gets a commit whole or not at all.
-        checked(nonProtocolMetadataActions),
-        newProtocolOpt,
-        op,
-        context,
-        metrics
-      )
-    finally committingLarge = None
+    val result =
+      try
+        super.commitLarge(
+          spark,
+          // Checked while they are written: the log gets a commit whole or not at all.
+          checked(nonProtocolMetadataActions),
+          newProtocolOpt,
+          op,
+          context,
+          metrics
+        )
+      finally committingLarge = None
+    // Delta runs no hooks after such a commit.
+    if (isPublished)
+      committed.foreach(done => runPostCommitHooks(done.copy(postCommitHooks = Seq(PublishHook))))
+    result
   }
 
   override protected def checkForConflicts(
@@ -203,6 +212,16 @@ final class GuardedTransaction(
     WriterCompat.isEnabled(metadata.configuration)
 
   private def wasGuarded: Boolean = readVersion >= 0 && isGuarded(snapshot.metadata)
+
+  private def isPublished: Boolean =
+    isGuarded(metadata) && WriterCompat.isPublished(metadata.configuration)
+
+  /** Refuses properties that would have no effect, where they are set. */
+  private def checkPublishing(): Unit =
+    if (metadata ne snapshot.metadata) {
+      val before = if (creating) Map.empty[String, String] else snapshot.metadata.configuration
+      PublishProperties.check(spark, tableName, before, metadata)
+    }
 
   private def switchesOn(proposed: Metadata): Boolean =
     !creating && !wasGuarded && isGuarded(proposed)

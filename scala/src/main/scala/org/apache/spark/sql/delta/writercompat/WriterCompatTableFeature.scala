@@ -27,7 +27,8 @@ object WriterCompatTableFeature extends OpenedFeature(WriterCompat.Feature) {
 
   override def validateDropInvariants(table: DeltaTableV2, snapshot: Snapshot): Boolean = true
 
-  override def tablePropertiesToRemoveAtDowngradeCommit: Seq[String] = Seq(WriterCompat.Enabled)
+  override def tablePropertiesToRemoveAtDowngradeCommit: Seq[String] =
+    Seq(WriterCompat.Enabled, WriterCompat.Publish)
 
   /** Asked only of features that protect history; this one does not. */
   override def actionUsesFeature(action: Action): Boolean = false

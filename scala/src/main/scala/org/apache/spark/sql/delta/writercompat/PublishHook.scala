@@ -1,0 +1,131 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.CommittedTransaction
+import org.apache.spark.sql.delta.hooks.PostCommitHook
+import org.apache.spark.util.{ShutdownHookManager, ThreadUtils}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.IcebergLibrary
+
+import java.util.Locale
+import java.util.concurrent.ConcurrentHashMap
+import scala.annotation.tailrec
+import scala.collection.mutable
+import scala.util.control.NonFatal
+
+/**
+ * Publishes a table as Iceberg after a commit, up to its newest version.
+ *
+ * The commit is made, so a failure is told in Spark's log only; the next commit catches up.
+ */
+object PublishHook extends PostCommitHook with Logging {
+
+  /** The conf that lets commits return before they are published. */
+  val AsyncConf = "spark.icebergWriterCompat.publish.async"
+
+  override val name: String = "Publish as Iceberg"
+
+  override def run(spark: SparkSession, committed: CommittedTransaction): Unit = {
+    val (log, catalogTable) = (committed.deltaLog, committed.catalogTable)
+    val path = log.dataPath.toString
+    lazy val table = TableStates.nameOf(spark, catalogTable, log.dataPath)
+    def publish(): Unit = {
+      // Who waits here has nothing to do any more if the other has seen the newest version.
+      locks.computeIfAbsent(path, _ => new Object).synchronized {
+        IcebergLibrary.needed(new Publishing(spark, table, log, catalogTable).publish())
+      }
+      told.removeIf(_._1 == path)
+      ()
+    }
+    unharmed(path, table) {
+      if (isAsync(spark)) InBackground.run(spark, path)(unharmed(path, table)(publish()))
+      else publish()
+    }
+  }
+
+  /** Waits until what is to be published in the background is; false if that takes too long. */
+  def drain(): Boolean = InBackground.drain()
+
+  private def isAsync(spark: SparkSession): Boolean =
+    spark.conf.get(AsyncConf, "false").trim.toLowerCase(Locale.ROOT).toBooleanOption.getOrElse {
+      throw IcebergWriterCompatException.invalidValue(
+        AsyncConf,
+        spark.conf.get(AsyncConf),
+        "true or false",
+        s"SET $AsyncConf=true"
+      )
+    }
+
+  private val locks = new ConcurrentHashMap[String, Object]
+
+  // A table that cannot be published is not to fill the log.
+  private val told = ConcurrentHashMap.newKeySet[(String, String)]
+
+  private def unharmed(path: String, table: => String)(publish: => Unit): Unit = {
+    def tell(cause: String, e: Throwable): Unit =
+      if (told.add(path -> cause))
+        logWarning(
+          s"Table $table is committed but not published as Iceberg. The next commit that can be " +
+            s"published catches up, and so does `iceberg-writer-compat publish`. $e",
+          e
+        )
+    try publish
+    catch {
+      case e: IcebergWriterCompatException => tell(e.getCondition, e)
+      case e: LinkageError                 => tell(e.getClass.getName, e)
+      case NonFatal(e)                     => tell(e.getClass.getName, e)
+    }
+  }
+}
+
+/** Work on tables, on threads that keep nobody from ending; of each table only the newest waits. */
+private object InBackground {
+
+  private val threads = ThreadUtils.newDaemonCachedThreadPool("iceberg-writer-compat", 8)
+
+  private val waiting = mutable.Map.empty[String, () => Unit]
+
+  private val busy = mutable.Set.empty[String]
+
+  private val watched = new java.util.WeakHashMap[org.apache.spark.SparkContext, Unit]
+
+  private val drainMillis = 60000L
+
+  // A program that just ends is given the time too, while there is a Spark context.
+  ShutdownHookManager.addShutdownHook(
+    ShutdownHookManager.SPARK_CONTEXT_SHUTDOWN_PRIORITY + 1
+  )(() => { drain(); () })
+
+  def run(spark: SparkSession, table: String)(work: => Unit): Unit = synchronized {
+    if (!watched.containsKey(spark.sparkContext)) {
+      watched.put(spark.sparkContext, ())
+      spark.sparkContext.addSparkListener(new SparkListener {
+        override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = { drain(); () }
+      })
+    }
+    waiting(table) = () => spark.withActive(work)
+    if (busy.add(table)) threads.execute(() => go(table))
+  }
+
+  @tailrec private def go(table: String): Unit = next(table) match {
+    case Some(work) => work(); go(table)
+    case None       =>
+  }
+
+  private def next(table: String): Option[() => Unit] = synchronized {
+    val work = waiting.remove(table)
+    if (work.isEmpty) {
+      busy -= table
+      notifyAll()
+    }
+    work
+  }
+
+  def drain(): Boolean = synchronized {
+    val end = System.nanoTime + drainMillis * 1000000
+    while (busy.nonEmpty && System.nanoTime < end) wait(1000)
+    busy.isEmpty
+  }
+}
