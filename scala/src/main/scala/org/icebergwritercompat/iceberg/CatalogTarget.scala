@@ -63,7 +63,14 @@ object PublishTargets {
             Map("table" -> name, "catalog" -> catalog.place)
           )
         }
-        new CatalogTarget(name, root, catalog, IcebergCatalogs.open(catalog, conf), identifier, path)
+        new CatalogTarget(
+          name,
+          root,
+          catalog,
+          IcebergCatalogs.open(catalog, conf),
+          identifier,
+          path
+        )
       }
     }
   }

@@ -96,7 +96,7 @@ private object InBackground {
   // A program that just ends is given the time too, while there is a Spark context.
   ShutdownHookManager.addShutdownHook(
     ShutdownHookManager.SPARK_CONTEXT_SHUTDOWN_PRIORITY + 1
-  )(() => { drain(); () })
+  ) { () => drain(); () }
 
   def run(spark: SparkSession, table: String)(work: => Unit): Unit = synchronized {
     if (!watched.containsKey(spark.sparkContext)) {

@@ -23,7 +23,8 @@ object PublishProperties {
       metadata: Metadata
   ): Unit = {
     val properties = metadata.configuration
-    def set(key: String, value: String) = s"ALTER TABLE $table SET TBLPROPERTIES ('$key' = '$value')"
+    def set(key: String, value: String) =
+      s"ALTER TABLE $table SET TBLPROPERTIES ('$key' = '$value')"
     for {
       (key, value) <- properties
       if key.regionMatches(true, 0, prefix, 0, prefix.length) && !before.get(key).contains(value)

@@ -1,106 +1,19 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.iceberg.data.{IcebergGenerics, Record}
+import org.apache.iceberg.data.IcebergGenerics
 import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Type.TypeID
-import org.apache.iceberg.{BaseTable, Snapshot, Table, TableMetadata}
 import org.apache.spark.sql.delta.stats.StatisticsCollection
-import org.apache.spark.sql.{DataFrame, Row}
-import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.TestTable
 
-import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
-import java.time.{LocalDateTime, OffsetDateTime}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /** Tables published, and read back by Iceberg's own reader. */
-class PublishSuite extends TableSuite {
-
-  private def publish(table: TestTable): com.fasterxml.jackson.databind.JsonNode =
-    mapper.readTree(IcebergWriterCompat.publish(spark, table.name))
-
-  private def status(table: TestTable): com.fasterxml.jackson.databind.JsonNode =
-    mapper.readTree(IcebergWriterCompat.publishStatus(spark, table.name))
-
-  private val mapper = new com.fasterxml.jackson.databind.ObjectMapper
-
-  private def iceberg(table: TestTable): Table =
-    new HadoopTables(new Configuration).load(table.folder.toUri.toString)
-
-  private def metadata(table: TestTable): TableMetadata =
-    iceberg(table).asInstanceOf[BaseTable].operations.current
-
-  private def snapshots(table: TestTable): Seq[Snapshot] = iceberg(table).snapshots.asScala.toSeq
-
-  private def operations(table: TestTable): Seq[String] = snapshots(table).map(_.operation)
-
-  // One text for values that Spark and Iceberg hold in different classes.
-  private def plain(value: Any): String = value match {
-    case null           => "null"
-    case row: Row       => row.toSeq.map(plain).mkString("{", ", ", "}")
-    case record: Record =>
-      (0 until record.size).map(i => plain(record.get(i))).mkString("{", ", ", "}")
-    case bytes: Array[Byte] => bytes.map("%02x".format(_)).mkString
-    case buffer: ByteBuffer =>
-      plain { val b = new Array[Byte](buffer.remaining); buffer.duplicate.get(b); b }
-    case list: java.util.List[_]         => list.asScala.map(plain).mkString("[", ", ", "]")
-    case seq: scala.collection.Seq[_]    => seq.map(plain).mkString("[", ", ", "]")
-    case map: java.util.Map[_, _]        => plain(map.asScala)
-    case map: scala.collection.Map[_, _] =>
-      map.toSeq.map { case (k, v) => s"${plain(k)}: ${plain(v)}" }.sorted.mkString("(", ", ", ")")
-    case time: java.sql.Timestamp     => time.toInstant.toString
-    case time: OffsetDateTime         => time.toInstant.toString
-    case time: LocalDateTime          => time.toString
-    case date: java.sql.Date          => date.toLocalDate.toString
-    case number: java.math.BigDecimal => number.toPlainString
-    case other                        => other.toString
-  }
-
-  private def inIceberg(table: TestTable, snapshot: Option[Long] = None): Seq[String] = {
-    val scan = IcebergGenerics.read(iceberg(table))
-    Using.resource(snapshot.fold(scan)(scan.useSnapshot).build()) { records =>
-      records.asScala.map(plain).toSeq.sorted
-    }
-  }
-
-  private def inDelta(frame: DataFrame): Seq[String] = frame.collect().map(plain).toSeq.sorted
-
-  /** The published rows, schema and ids are those of the table. */
-  private def assertPublished(table: TestTable): Unit = {
-    val rows = inDelta(spark.table(table.name))
-    assert(inIceberg(table) == rows)
-    val current = metadata(table)
-    assert(current.schema.columns.asScala.map(_.name) == spark.table(table.name).columns.toSeq)
-    assert(
-      current.schema.columns.asScala.map(c => Some(c.fieldId.toLong)) == table.log.columns.map(_.id)
-    )
-    assert(current.lastColumnId == maxColumnId(table))
-    // A table that was replaced has another id, but is the same to readers.
-    val first = table.log.actions(0).collectFirst { case ("metaData", fields) => fields }
-    assert(current.uuid == first.get.get("id").asText)
-    assert(current.property("delta-version", "") == table.log.version.toString)
-    assert(status(table).get("lag").asLong == 0)
-    val files = Using.resource(iceberg(table).newScan().planFiles()) { tasks =>
-      tasks.asScala.map(task => java.net.URI.create(encoded(task.file.location)).getPath).toSeq
-    }
-    assert(files.toSet == table.log.liveFiles.keySet.map(_.toString))
-    assert(files.distinct == files)
-    ()
-  }
-
-  private def encoded(location: String): String =
-    new org.apache.hadoop.fs.Path(location).toUri.toString
-
-  private def numbers(table: TestTable = managed(), more: String = ""): TestTable = {
-    sql(
-      s"CREATE TABLE ${table.name} (id BIGINT, name STRING) USING delta $more TBLPROPERTIES ($on)"
-    )
-    table
-  }
+class PublishSuite extends PublishedSuite {
 
   test("a table of every kind of nesting is read back whole, and again is a no-op") {
     val table = compliant()
@@ -531,17 +444,4 @@ class PublishSuite extends TableSuite {
       assert(properties.get(s"write.$kind.mode") == "copy-on-write")
     }
   }
-}
-
-/** Some threads that do the same at the same time. */
-private final class Threads(count: Int) extends AutoCloseable {
-  private val pool = java.util.concurrent.Executors.newFixedThreadPool(count)
-  private val start = new java.util.concurrent.CyclicBarrier(count)
-
-  def all[T](times: Int)(body: => T): Seq[T] =
-    Seq.fill(times)(pool.submit { () => start.await(); body }).map { running =>
-      running.get(2, java.util.concurrent.TimeUnit.MINUTES)
-    }
-
-  override def close(): Unit = pool.shutdown()
 }

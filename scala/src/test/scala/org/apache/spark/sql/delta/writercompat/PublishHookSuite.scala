@@ -1,0 +1,284 @@
+package org.apache.spark.sql.delta.writercompat
+
+import io.delta.tables.DeltaTable
+import org.apache.logging.log4j.LogManager
+import org.apache.logging.log4j.core.appender.AbstractAppender
+import org.apache.logging.log4j.core.config.Property
+import org.apache.logging.log4j.core.{LogEvent, Logger}
+import org.apache.spark.sql.streaming.Trigger
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.kernel.{KernelTable, Record}
+import org.icebergwritercompat.testing.{SharedSpark, TestTable}
+
+import java.nio.file.{Files, Path}
+import java.util.concurrent.ConcurrentLinkedQueue
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** Tables that ask to be published after each commit. */
+class PublishHookSuite extends PublishedSuite {
+
+  private val publishing = s"$on, 'icebergWriterCompat.publish' = 'true'"
+
+  private def created(table: TestTable = managed()): TestTable = {
+    sql(
+      s"CREATE TABLE ${table.name} (id INT, name STRING) USING delta TBLPROPERTIES ($publishing)"
+    )
+    table
+  }
+
+  private def set(table: TestTable, property: String, value: String): Unit =
+    sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('$property' = '$value')")
+
+  private def published(table: TestTable): Long =
+    metadata(table).property("delta-version", "").toLong
+
+  /** What the hook has logged meanwhile. */
+  private def warnings(body: => Unit): Seq[String] = {
+    val seen = new ConcurrentLinkedQueue[String]
+    val appender = new AbstractAppender("seen", null, null, false, Property.EMPTY_ARRAY) {
+      override def append(event: LogEvent): Unit = {
+        seen.add(event.getMessage.getFormattedMessage)
+        ()
+      }
+    }
+    appender.start()
+    val logger = LogManager.getLogger(PublishHook.getClass.getName.stripSuffix("$"))
+    logger.asInstanceOf[Logger].addAppender(appender)
+    try body
+    finally logger.asInstanceOf[Logger].removeAppender(appender)
+    seen.asScala.toSeq
+  }
+
+  test("every statement that commits publishes what it committed") {
+    val table = created()
+    assertPublished(table)
+    Seq(
+      s"INSERT INTO ${table.name} VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+      s"UPDATE ${table.name} SET name = 'd' WHERE id = 1",
+      s"DELETE FROM ${table.name} WHERE id = 2",
+      s"MERGE INTO ${table.name} t USING (SELECT 3 AS id UNION ALL SELECT 4) s ON t.id = s.id " +
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, 'new')",
+      s"ALTER TABLE ${table.name} RENAME COLUMN name TO title",
+      s"INSERT INTO ${table.name} VALUES (5, 'e')",
+      s"OPTIMIZE ${table.name}",
+      s"RESTORE TABLE ${table.name} TO VERSION AS OF 1",
+      s"INSERT OVERWRITE ${table.name} VALUES (6, 'f')",
+      s"TRUNCATE TABLE ${table.name}"
+    ).foreach { statement =>
+      withClue(statement) {
+        assert(warnings(sql(statement)) == Nil)
+        assert(published(table) == table.log.version)
+      }
+    }
+    assertPublished(table)
+    assert(snapshots(table).map(_.summary.get("delta-version").toLong).distinct.size > 6)
+  }
+
+  test("data frames, streams and builders publish too") {
+    val table = created(byPath())
+    val path = table.folder.toString
+    val rows = spark.range(3).selectExpr("CAST(id AS INT) AS id", "'x' AS name")
+    rows.write.format("delta").mode("append").save(path)
+    assert(published(table) == table.log.version)
+    val source = SharedSpark.freshFolder().toString
+    rows.write.parquet(source)
+    spark.readStream
+      .schema(rows.schema)
+      .parquet(source)
+      .writeStream
+      .format("delta")
+      .option("checkpointLocation", SharedSpark.freshFolder().toString)
+      .trigger(Trigger.AvailableNow())
+      .start(path)
+      .awaitTermination()
+    assertPublished(table)
+    assert(count(table) == 6)
+    DeltaTable.forPath(spark, path).delete("id = 1")
+    assertPublished(table)
+  }
+
+  test("a table made of a query, of itself or of another one is published when it is there") {
+    val table = managed()
+    def create(what: String, id: Int) = sql(
+      s"$what TABLE ${table.name} USING delta TBLPROPERTIES ($publishing) AS SELECT $id AS id"
+    )
+    create("CREATE", 1)
+    assertPublished(table)
+    create("CREATE OR REPLACE", 2)
+    assertPublished(table)
+    val copy = managed()
+    sql(s"CREATE TABLE ${copy.name} SHALLOW CLONE ${table.name}")
+    assert(published(copy) == 0)
+    assert(inIceberg(copy) == Seq("{2}"))
+    assert(metadata(copy).uuid != metadata(table).uuid)
+  }
+
+  test("a table that exists is published from the statement on that asks for it, until one ends it") {
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} (id INT) USING delta TBLPROPERTIES ($on)")
+    sql(s"INSERT INTO ${table.name} VALUES (1)")
+    assert(!Files.exists(table.folder.resolve("metadata")))
+    set(table, "icebergWriterCompat.publish", "TRUE")
+    assertPublished(table)
+    sql(s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('icebergWriterCompat.publish')")
+    sql(s"INSERT INTO ${table.name} VALUES (2)")
+    assert(published(table) == 2)
+    assert(inIceberg(table) == Seq("{1}"))
+    set(table, "icebergWriterCompat.publish", "false")
+    assert(published(table) == 2)
+    set(table, "icebergWriterCompat.publish", "true")
+    assertPublished(table)
+  }
+
+  test("commits of others are caught up with") {
+    val table = created()
+    new KernelTable(table.folder).append(Record(1, "kernel"))
+    assert(published(table) == 0)
+    sql(s"INSERT INTO ${table.name} VALUES (2, 'spark')")
+    assertPublished(table)
+    assert(snapshots(table).size == 2)
+  }
+
+  test("sessions that commit at the same time publish each commit once") {
+    val table = created()
+    Using.resource(new Threads(4)) { threads =>
+      threads.all(4)((1 to 3).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'a')")))
+    }
+    assertPublished(table)
+    assert(count(table) == 12)
+    assert(snapshots(table).map(_.summary.get("delta-version").toLong) == (1L to 12L))
+  }
+
+  test("a commit stands though it cannot be published, and the next that can catches up") {
+    def metadataFolder(table: TestTable): Path = table.folder.resolve("metadata")
+    val failures = Seq[(String, TestTable => () => Unit)](
+      "the newest metadata is half a file" -> { table =>
+        val newest = Path.of(java.net.URI.create(metadata(table).metadataFileLocation))
+        val whole = Files.readString(newest)
+        Files.deleteIfExists(newest.resolveSibling(s".${newest.getFileName}.crc"))
+        Files.writeString(newest, whole.take(whole.length / 2))
+        () => { Files.writeString(newest, whole); () }
+      },
+      "the folder cannot be written to" -> { table =>
+        val elsewhere = table.folder.resolveSibling(s"${table.folder.getFileName}-elsewhere")
+        Files.move(metadataFolder(table), elsewhere)
+        Files.writeString(metadataFolder(table), "no folder")
+        () => {
+          Files.delete(metadataFolder(table))
+          Files.move(elsewhere, metadataFolder(table))
+          ()
+        }
+      }
+    )
+    failures.foreach { case (what, break) =>
+      withClue(what) {
+        val table = created()
+        sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+        val mend = break(table)
+        val seen = warnings {
+          (2 to 4).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'b')"))
+        }
+        assert(table.log.version == 4)
+        assert(count(table) == 4)
+        // Once, and not with each commit.
+        assert(seen.size == 1, seen)
+        assert(seen.head.contains(s"default.${table.name} is committed but not published"))
+        mend()
+        assert(published(table) == 1)
+        assert(warnings(sql(s"INSERT INTO ${table.name} VALUES (5, 'c')")) == Nil)
+        assertPublished(table)
+        assert(snapshots(table).size == 5)
+      }
+    }
+  }
+
+  test("a table may be published in the background") {
+    val table = withConf(PublishHook.AsyncConf -> "true") {
+      val table = created()
+      (1 to 5).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'a')"))
+      table
+    }
+    assert(PublishHook.drain())
+    assertPublished(table)
+    val seen = warnings(withConf(PublishHook.AsyncConf -> "yes") {
+      sql(s"INSERT INTO ${table.name} VALUES (6, 'b')")
+    })
+    assert(seen.exists(_.contains("SET spark.icebergWriterCompat.publish.async=true")))
+    assert(table.log.version == 6)
+  }
+
+  private def refusedValue(tables: TestTable*)(body: => Any): IcebergWriterCompatException = {
+    val error = refused(tables: _*)(body)
+    assert(
+      error.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.INVALID_PROPERTY_VALUE",
+      error.getMessage
+    )
+    error
+  }
+
+  test("what would have no effect is refused where it is set") {
+    val table = compliant()
+    Seq(
+      "icebergWriterCompat.publish" -> "yes",
+      "icebergWriterCompat.Publish" -> "true",
+      "icebergwritercompat.publishing" -> "true",
+      "icebergWriterCompat.publish.table" -> "",
+      "icebergWriterCompat.publish.table" -> "one",
+      "icebergWriterCompat.publish.table" -> "a.b c"
+    ).foreach { case (key, value) =>
+      val error = refusedValue(table)(set(table, key, value))
+      assert(error.getMessageParameters.get("property") == key)
+      val fix = error.getMessageParameters.get("fix")
+      sql(fix)
+      sql(
+        s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES IF EXISTS " +
+          "('icebergWriterCompat.publish', 'icebergWriterCompat.publish.table')"
+      )
+    }
+  }
+
+  test("a table without the feature is told what it lacks") {
+    val existing = plain()
+    val error = refusedValue(existing)(set(existing, "icebergWriterCompat.publish", "true"))
+    assert(error.getMessage.contains("delta.enableIcebergWriterCompatV1"))
+    val table = managed()
+    refusedValue(table)(
+      sql(
+        s"CREATE TABLE ${table.name} (id INT) USING delta " +
+          "TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+      )
+    )
+    byDefault(
+      sql(
+        s"CREATE TABLE ${table.name} (id INT) USING delta " +
+          "TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+      )
+    )
+    assertPublished(table)
+  }
+
+  test("a table that cannot be published is refused where that is asked for") {
+    val table = managed()
+    def create(properties: String) = sql(
+      s"CREATE TABLE ${table.name} (a INT, p BINARY) USING delta PARTITIONED BY (p) " +
+        s"TBLPROPERTIES ($properties)"
+    )
+    def condition(body: => Any) = refused(table)(body).getCondition
+    val expected = "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.PARTITION_TYPE"
+    assert(condition(create(publishing)) == expected)
+    create(on)
+    assert(condition(set(table, "icebergWriterCompat.publish", "true")) == expected)
+  }
+
+  test("a table that leaves the feature is not published any more") {
+    val table = created()
+    sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+    sql(s"ALTER TABLE ${table.name} DROP FEATURE icebergWriterCompatV1")
+    assert(!table.log.properties.contains("icebergWriterCompat.publish"))
+    val seen = warnings(sql(s"INSERT INTO ${table.name} VALUES (2, 'b')"))
+    assert(seen == Nil)
+    assert(published(table) == 1)
+    assert(inIceberg(table) == Seq("{1, a}"))
+  }
+}
