@@ -1,18 +1,12 @@
 package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path, RawLocalFileSystem}
-import org.icebergwritercompat.testing.SharedSpark
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.net.URI
 import java.nio.file.{Files, Path => LocalPath}
-
-/** The local file system under another name, as one that is not known to be local. */
-class ElsewhereFileSystem extends RawLocalFileSystem {
-  override def getUri: URI = URI.create("elsewhere:///")
-  override def getScheme: String = "elsewhere"
-}
 
 class PathTableOperationsSuite extends AnyFunSuite {
 

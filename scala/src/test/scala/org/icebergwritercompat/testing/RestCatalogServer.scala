@@ -1,7 +1,11 @@
 package org.icebergwritercompat.testing
 
 import com.fasterxml.jackson.annotation.{JsonAutoDetect, PropertyAccessor}
-import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper, PropertyNamingStrategies}
+import com.fasterxml.jackson.databind.{
+  DeserializationFeature,
+  ObjectMapper,
+  PropertyNamingStrategies
+}
 import com.sun.net.httpserver.{HttpExchange, HttpServer}
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.iceberg.exceptions._
@@ -43,14 +47,15 @@ final class RestCatalogServer(catalog: Catalog with SupportsNamespaces) extends 
 
   private def answer(exchange: HttpExchange): Unit = {
     val (code, body) =
-      try Option(handle(exchange)).fold(204 -> Array.empty[Byte])(200 -> mapper.writeValueAsBytes(_))
+      try
+        Option(handle(exchange)).fold(204 -> Array.empty[Byte])(200 -> mapper.writeValueAsBytes(_))
       catch {
         case NonFatal(e) =>
           val code = e match {
-            case _: NoSuchTableException | _: NoSuchNamespaceException         => 404
-            case _: AlreadyExistsException | _: CommitFailedException          => 409
-            case _: ValidationException | _: IllegalArgumentException          => 400
-            case _                                                             => 500
+            case _: NoSuchTableException | _: NoSuchNamespaceException => 404
+            case _: AlreadyExistsException | _: CommitFailedException  => 409
+            case _: ValidationException | _: IllegalArgumentException  => 400
+            case _                                                     => 500
           }
           val error = ErrorResponse
             .builder()

@@ -115,6 +115,34 @@ object JoinPoints {
     "Iceberg readers, who take the column from the file, would read what Delta does not"
   )
 
+  val PostCommitHooks: JoinPoint = JoinPoint(
+    "post-commit-hooks",
+    "OptimisticTransactionImpl.registerPostCommitHook, runPostCommitHooks and committed",
+    "a table that asks for it is published after each commit, a large one too",
+    "Iceberg readers would see versions late, or never"
+  )
+
+  val CommitFiles: JoinPoint = JoinPoint(
+    "commit-files",
+    "CoordinatedCommitsUtils.commitFilesIterator, and LogStore.read for each file",
+    "each commit since the last published version is published by itself",
+    "commits would be published as one, or not at all"
+  )
+
+  val FileTotals: JoinPoint = JoinPoint(
+    "file-totals",
+    "Snapshot.numOfFilesIfKnown and sizeInBytesIfKnown",
+    "what is about to be published is compared with Delta's own totals, where they cost nothing",
+    "a wrong total would go unnoticed, or each publishing would read the whole log"
+  )
+
+  val LogStoreWrite: JoinPoint = JoinPoint(
+    "log-store-write",
+    "LogStore.write with overwrite = false",
+    "where the file system is not local, it decides which of two publishers wrote a version",
+    "one of two publishers would undo what the other has published"
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -129,6 +157,10 @@ object JoinPoints {
     SealedFeatures,
     FeatureMap,
     PropertyEntries,
-    ColumnMapping
+    ColumnMapping,
+    PostCommitHooks,
+    CommitFiles,
+    FileTotals,
+    LogStoreWrite
   )
 }

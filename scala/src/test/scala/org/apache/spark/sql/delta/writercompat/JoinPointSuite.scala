@@ -1,16 +1,20 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.files.TransactionalWrite
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.delta.actions.Metadata
+import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata}
+import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
+import org.apache.spark.sql.delta.hooks.PostCommitHook
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
 import org.icebergwritercompat.testing.{ByteCode, Call, ClassFile, ClassFiles, SharedSpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.lang.reflect.Modifier
+import java.nio.file.FileAlreadyExistsException
 
 /** One tripwire a join point: it fails by the join point's id when Delta changes there. */
 class JoinPointSuite extends AnyFunSuite with SharedSpark {
@@ -351,6 +355,70 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     ways.zip(Seq("key", "value", "value.element")).foreach { case (old, way) =>
       assert(keys.getLong(s"col-$id.$way") == nested.getLong(old))
     }
+  }
+
+  test(JoinPoints.PostCommitHooks.id) {
+    val register = classOf[OptimisticTransactionImpl]
+      .getMethod("registerPostCommitHook", classOf[PostCommitHook])
+    assert(register.getReturnType == classOf[Unit])
+    // What is registered until a commit is prepared runs after it, and after a large one nothing.
+    assertInOrder(
+      ByteCode.calls(implementation, "commitImpl"),
+      "prepareCommit",
+      "setCommitted",
+      "runPostCommitHooks"
+    )
+    assert(callersInside("runPostCommitHooks") == Set("commitImpl"))
+    assert(ByteCode.calls(implementation, "setCommitted").map(_.name).contains("postCommitHooks"))
+    assert(ByteCode.calls(implementation, "commitLarge").map(_.name).contains("setCommitted"))
+    // The hooks that run are those of the committed transaction that is handed over.
+    assert(
+      ByteCode
+        .calls(implementation, "runPostCommitHooks")
+        .contains(Call(s"$delta/CommittedTransaction", "postCommitHooks"))
+    )
+  }
+
+  private def withCommits(count: Int): DeltaLog = {
+    val table = byPath()
+    sql(s"CREATE TABLE ${table.name} (id INT) USING delta")
+    (1 until count).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i)"))
+    DeltaLog.forTable(spark, table.folder.toString)
+  }
+
+  test(JoinPoints.CommitFiles.id) {
+    val log = withCommits(4)
+    def files(from: Long) = CoordinatedCommitsUtils.commitFilesIterator(log, None, from).toSeq
+    assert(files(1).map(_._2) == Seq(1L, 2L, 3L))
+    assert(files(4) == Nil)
+    val (file, _) = files(2).head
+    assert(file.getPath.getName == f"${2}%020d.json")
+    val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+    assert(actions.collect { case _: AddFile => 1 }.size == 1)
+  }
+
+  test(JoinPoints.FileTotals.id) {
+    val snapshot = withCommits(3).update()
+    assert(snapshot.numOfFilesIfKnown.contains(2L))
+    val bytes = snapshot.allFiles.collect().map(_.size).sum
+    assert(snapshot.sizeInBytesIfKnown.contains(bytes))
+    // Neither makes Delta read the log.
+    Seq("numOfFilesIfKnown", "sizeInBytesIfKnown").foreach { name =>
+      val calls = ByteCode.calls(classFile("Snapshot"), name).map(_.name)
+      assert(!calls.exists(Set("computedState", "stateDF", "allFiles")), calls)
+    }
+  }
+
+  test(JoinPoints.LogStoreWrite.id) {
+    val log = withCommits(1)
+    val conf = log.newDeltaHadoopConf()
+    val file = new Path(log.dataPath, "metadata/v1.metadata.json")
+    log.dataPath.getFileSystem(conf).mkdirs(file.getParent)
+    log.store.write(file, Iterator("first"), overwrite = false, conf)
+    intercept[FileAlreadyExistsException] {
+      log.store.write(file, Iterator("second"), overwrite = false, conf)
+    }
+    assert(log.store.read(file, conf) == Seq("first"))
   }
 
   test(completeness) {

@@ -298,7 +298,7 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
       insert(table, 1)
       Using.resource(java.sql.DriverManager.getConnection(settings("uri"))) { connection =>
         def run(statement: String): Unit =
-          Using.resource(connection.createStatement())(s => { s.execute(statement); () })
+          Using.resource(connection.createStatement()) { s => s.execute(statement); () }
         run("ALTER TABLE iceberg_tables RENAME TO gone")
         insert(table, 2)
         assert(table.log.version == 2)

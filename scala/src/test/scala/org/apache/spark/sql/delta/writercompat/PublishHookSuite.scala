@@ -114,7 +114,9 @@ class PublishHookSuite extends PublishedSuite {
     assert(metadata(copy).uuid != metadata(table).uuid)
   }
 
-  test("a table that exists is published from the statement on that asks for it, until one ends it") {
+  test(
+    "a table that exists is published from the statement on that asks for it, until one ends it"
+  ) {
     val table = managed()
     sql(s"CREATE TABLE ${table.name} (id INT) USING delta TBLPROPERTIES ($on)")
     sql(s"INSERT INTO ${table.name} VALUES (1)")

@@ -6,7 +6,7 @@ import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.spark.sql.delta.stats.StatisticsCollection
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.testing.TestTable
+import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark, TestTable}
 
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
@@ -351,6 +351,28 @@ class PublishSuite extends PublishedSuite {
     assertPublished(table)
     assert(results.map(_.get("snapshots").asInt).sum == 1)
     assert(snapshots(table).size == 1)
+  }
+
+  test("where the files are not on a local disk, publishers that race publish each commit once") {
+    withConf(ElsewhereFileSystem.confs: _*) {
+      val folder = SharedSpark.freshFolder()
+      val table = TestTable(s"delta.`elsewhere:$folder`", folder)
+      numbers(table, "PARTITIONED BY (name)")
+      sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
+      val first = Using.resource(new Threads(3))(_.all(3)(publish(table)))
+      assert(first.map(_.get("snapshots").asInt).sum == 1)
+      (1 to 4).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'b')"))
+      sql(s"DELETE FROM ${table.name} WHERE id = 0")
+      val results = Using.resource(new Threads(4))(_.all(4)(publish(table)))
+      assertPublished(table)
+      assert(results.map(_.get("snapshots").asInt).sum == 5)
+      assert(
+        metadata(table).snapshots.asScala
+          .map(_.manifestListLocation)
+          .forall(_.contains("elsewhere:"))
+      )
+      assert(Files.readString(hint(table)) == "6")
+    }
   }
 
   test("metadata that is somebody else's is left alone") {

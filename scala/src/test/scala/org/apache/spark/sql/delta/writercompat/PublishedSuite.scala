@@ -1,7 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import org.apache.hadoop.conf.Configuration
 import org.apache.iceberg.data.{IcebergGenerics, Record}
 import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.{BaseTable, Snapshot, Table, TableMetadata}
@@ -27,7 +26,8 @@ abstract class PublishedSuite extends TableSuite {
 
   /** The table as a reader of Iceberg finds it. */
   protected def iceberg(table: TestTable): Table =
-    new HadoopTables(new Configuration).load(table.folder.toUri.toString)
+    new HadoopTables(spark.sessionState.newHadoopConf())
+      .load(DeltaTables.find(spark, table.name).deltaLog.dataPath.toString)
 
   protected def metadata(table: TestTable): TableMetadata =
     iceberg(table).asInstanceOf[BaseTable].operations.current

@@ -1,0 +1,35 @@
+package org.icebergwritercompat.testing
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{DelegateToFileSystem, FileAlreadyExistsException, Path}
+import org.apache.hadoop.fs.RawLocalFileSystem
+
+import java.net.URI
+
+/** The local file system under another name, as one that is not known to be local. */
+class ElsewhereFileSystem extends RawLocalFileSystem {
+  override def getUri: URI = URI.create("elsewhere:///")
+  override def getScheme: String = "elsewhere"
+}
+
+/** The same as Delta's log store asks for it, where a rename never replaces a file. */
+class ElsewhereAbstractFileSystem(uri: URI, conf: Configuration)
+    extends DelegateToFileSystem(uri, new ElsewhereFileSystem, conf, "elsewhere", false) {
+
+  override def getUriDefaultPort: Int = -1
+
+  override def renameInternal(from: Path, to: Path): Unit = ElsewhereFileSystem.synchronized {
+    if (new java.io.File(to.toUri.getPath).exists)
+      throw new FileAlreadyExistsException(to.toString)
+    super.renameInternal(from, to)
+  }
+}
+
+object ElsewhereFileSystem {
+
+  /** What lets Hadoop find it. */
+  val confs: Seq[(String, String)] = Seq(
+    "fs.elsewhere.impl" -> classOf[ElsewhereFileSystem].getName,
+    "fs.AbstractFileSystem.elsewhere.impl" -> classOf[ElsewhereAbstractFileSystem].getName
+  )
+}
