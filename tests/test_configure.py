@@ -28,10 +28,14 @@ LINE = ".".join(pyspark.__version__.split(".")[:2])
 ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-core:1.12.0"
 ICEBERG_JARS = [
     "caffeine",
+    "httpclient5",
+    "httpcore5",
+    "httpcore5-h2",
     "iceberg-api",
     "iceberg-bundled-guava",
     "iceberg-common",
     "iceberg-core",
+    "sqlite-jdbc",
 ]
 DELTA_PACKAGE = f"io.delta:delta-spark_{LINE}_2.13:4.4.0"
 

@@ -16,11 +16,12 @@ from pathlib import Path
 import duckdb
 import pytest
 from click.testing import CliRunner
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame
 
-from conftest import REPOSITORY, Table
+from conftest import REPOSITORY, Script, Table
 from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status
 
 COLUMNS = (
@@ -159,19 +160,19 @@ def test_result_and_status(table: Table) -> None:
     table.create()
     spark = table.spark
     assert status(spark, table.folder) == PublishStatus(
-        f"delta.`file:{table.folder}`", 0, None, None, None, None
+        f"delta.`file:{table.folder}`", 0, None, None, None, None, None
     )
     spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
     result = publish(spark, table.name)
     location = f"file:{table.folder}/metadata/v1.metadata.json"
     assert result == PublishResult(
-        f"default.{table}", location, 1, None, result.snapshot_id, 1, 1, 0
+        f"default.{table}", location, 1, None, result.snapshot_id, 1, 1, 0, None
     )
     assert result.changed
     spark.sql(f"INSERT INTO {table} VALUES (2, 'b')")
     spark.sql(f"DELETE FROM {table} WHERE a = 1")
     assert status(spark, table.name) == PublishStatus(
-        f"default.{table}", 3, 1, 2, result.snapshot_id, location
+        f"default.{table}", 3, 1, 2, result.snapshot_id, location, None
     )
     second = publish(spark, table.name)
     assert (second.delta_version, second.previous_version, second.snapshots) == (3, 1, 2)
@@ -212,6 +213,59 @@ def test_killed_while_publishing(table: Table, tmp_path: Path) -> None:
     assert result.delta_version >= 3
     assert by_pyiceberg(result.metadata_location) == by_delta(table.spark.table(table.name))
     assert len(by_pyiceberg(result.metadata_location)) == result.delta_version
+
+
+@pytest.fixture
+def catalog_settings(table: Table) -> Iterator[dict[str, str]]:
+    """The session publishes to a catalog that is a file in the warehouse."""
+    settings = {"spark.icebergWriterCompat.catalog.type": "jdbc"}
+    for key, value in settings.items():
+        table.spark.conf.set(key, value)
+    yield settings
+    for key in settings:
+        table.spark.conf.unset(key)
+
+
+def test_catalog_in_pyiceberg(
+    table: Table, catalog_settings: dict[str, str], warehouse: Path, duck: duckdb.DuckDBPyConnection
+) -> None:
+    spark = table.spark
+    table.create("a INT, b STRING, p DATE", "PARTITIONED BY (p)")
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')")
+    catalog = SqlCatalog(
+        "iceberg", uri=f"sqlite:///{warehouse}/iceberg-catalog.db", warehouse=str(warehouse)
+    )
+    for statement in (
+        f"INSERT INTO {table} VALUES (1, 'x', DATE'2026-01-01'), (2, 'y', null)",
+        f"DELETE FROM {table} WHERE a = 1",
+        f"ALTER TABLE {table} RENAME COLUMN b TO c",
+        f"INSERT INTO {table} VALUES (3, 'z', DATE'2026-01-02')",
+        f"RESTORE TABLE {table} TO VERSION AS OF 2",
+    ):
+        spark.sql(statement)
+        found = catalog.load_table(f"default.{table}")
+        expected = by_delta(spark.table(table.name))
+        rows = found.scan().to_arrow().to_pylist()
+        assert in_order([tuple(row.values()) for row in rows]) == expected
+        assert by_duckdb(duck, found.metadata_location) == expected
+    result = publish(spark, table.name)
+    assert not result.changed
+    assert result.catalog_table == f"default.{table}"
+    assert result.metadata_location == catalog.load_table(f"default.{table}").metadata_location
+    assert status(spark, table.name).catalog_table == f"default.{table}"
+    arguments = ["status", table.name]
+    answer = CliRunner().invoke(cli.main, arguments)
+    assert answer.exit_code == 0
+    assert f"default.{table} in the Iceberg catalog" in answer.stdout
+
+
+def test_published_when_the_application_ends(script: Script, tmp_path: Path) -> None:
+    assert script("publish_async.py", tmp_path / "warehouse").endswith("done\n")
+    metadata = tmp_path / "warehouse" / "t" / "metadata"
+    newest = metadata / f"v{(metadata / 'version-hint.text').read_text()}.metadata.json"
+    found = StaticTable.from_metadata(f"file:{newest}")
+    assert found.metadata.properties["delta-version"] == "5"
+    assert found.scan().to_arrow().num_rows == 5
 
 
 def test_refusal_by_name(table: Table) -> None:

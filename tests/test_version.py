@@ -32,11 +32,13 @@ def test_jar() -> None:
     assert jar.name == f"iceberg-writer-compat_{line}_2.13-{VERSION}.jar"
     delta = metadata.version("delta-spark")
     (iceberg,) = (jar.parent / "iceberg").glob("iceberg-core-*.jar")
+    (sqlite,) = (jar.parent / "iceberg").glob("sqlite-jdbc-*.jar")
     assert properties(jar) == {
         "version": VERSION,
         "spark": line,
         "delta": delta,
         "iceberg": iceberg.stem.removeprefix("iceberg-core-"),
+        "sqlite": sqlite.stem.removeprefix("sqlite-jdbc-"),
     }
 
 

@@ -529,6 +529,7 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
     "publish",
     "iceberg-writer-compat publish db.orders",
     "iceberg-writer-compat publish /data/orders --output json",
+    "iceberg-writer-compat publish db.orders --conf spark.icebergWriterCompat.catalog.type=jdbc",
 )
 @click.argument("table")
 @_form_option
@@ -537,7 +538,8 @@ def publish(table: str, form: str, settings: dict[str, str]) -> int:
     """Publish TABLE as Iceberg metadata in its folder.
 
     Every commit since the last time becomes one Iceberg snapshot. No data file is written or
-    copied.
+    copied. With --conf spark.icebergWriterCompat.catalog.type and the like, it goes on in an
+    Iceberg catalog.
     """
     spark = _session(settings)
     with _progress(f"publishing {table}"):
@@ -549,7 +551,7 @@ def publish(table: str, form: str, settings: dict[str, str]) -> int:
         done = f" by {_text.count(result.snapshots, 'snapshot')}: {files}"
         how = done if result.changed else ", as it was before"
         click.echo(f"{table}: version {result.delta_version} is published{how}")
-        click.echo(f"  {result.metadata_location}")
+        _show_place(result)
     return 0
 
 
@@ -576,5 +578,11 @@ def status(table: str, form: str, settings: dict[str, str]) -> int:
         click.echo(
             f"{table}: version {found.delta_version}, published {found.published_version}, {behind}"
         )
-        click.echo(f"  {found.metadata_location}")
+        _show_place(found)
     return 0 if found.lag == 0 else _REFUSED
+
+
+def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
+    if found.catalog_table is not None:
+        click.echo(f"  {found.catalog_table} in the Iceberg catalog")
+    click.echo(f"  {found.metadata_location}")

@@ -24,6 +24,7 @@ class PublishResult:
         snapshots: How many snapshots this call published.
         files_added: How many files these added.
         files_removed: How many files these removed.
+        catalog_table: The name of the table in the Iceberg catalog; None without a catalog.
     """
 
     table: str
@@ -34,6 +35,7 @@ class PublishResult:
     snapshots: int
     files_added: int
     files_removed: int
+    catalog_table: str | None
 
     @property
     def changed(self) -> bool:
@@ -53,6 +55,7 @@ class PublishStatus:
         lag: How many versions Iceberg readers do not see.
         snapshot_id: The current Iceberg snapshot; None if no version had files.
         metadata_location: The metadata file that Iceberg readers open.
+        catalog_table: The name of the table in the Iceberg catalog; None without a catalog.
     """
 
     table: str
@@ -61,6 +64,7 @@ class PublishStatus:
     lag: int | None
     snapshot_id: int | None
     metadata_location: str | None
+    catalog_table: str | None
 
 
 def publish(spark: SparkSession, table: str | os.PathLike[str]) -> PublishResult:
@@ -68,6 +72,7 @@ def publish(spark: SparkSession, table: str | os.PathLike[str]) -> PublishResult
 
     Every commit since the last time becomes one Iceberg snapshot; the first time, the table as it
     is. No data file is written or copied. Whoever else publishes at the same time does no harm.
+    With the settings `spark.icebergWriterCompat.catalog.*` it goes on in an Iceberg catalog.
 
     Args:
         spark: A session that has the extension and Iceberg's library.

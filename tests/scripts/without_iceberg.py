@@ -35,5 +35,11 @@ for ask in (publish, status):
         assert "org.apache.iceberg:iceberg-core:1." in str(error)
     else:
         raise AssertionError("there was an answer without Iceberg")
+# A commit does not fail for it.
+spark.sql(
+    f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+)
+spark.sql(f"INSERT INTO delta.`{folder}` VALUES (1)")
+assert oracle.versions(folder) == [0, 1, 2]
 assert not (folder / "metadata").exists()
 print("done")
