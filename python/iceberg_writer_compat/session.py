@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from delta import configure_spark_with_delta_pip
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from iceberg_writer_compat import _jars, _jvm
@@ -102,11 +105,20 @@ def _check_on_creation(builder: SparkSession.Builder) -> None:
         _jvm.refuse_running_without_jar()
         session = create()
         # Spark only warns about an extension that it cannot load.
-        _jvm.require(session)
+        door = _jvm.require(session)
+        if "stop" not in vars(session):
+            vars(session)["stop"] = partial(_publish_and_stop, door, session.stop)
         return session
 
     # Delta's helper takes nothing but a SparkSession.Builder itself, so a subclass would not do.
     vars(builder)["getOrCreate"] = get_or_create
+
+
+def _publish_and_stop(door: Any, stop: Callable[[], None]) -> None:
+    # A session that is being stopped can publish nothing any more. The JVM may be gone already.
+    with suppress(Py4JError):
+        door.awaitPublishing()
+    stop()
 
 
 def _entries(builder: SparkSession.Builder, key: str) -> list[str]:

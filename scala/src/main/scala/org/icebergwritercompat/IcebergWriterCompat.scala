@@ -3,6 +3,7 @@ package org.icebergwritercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.writercompat.{
   DeltaTables,
+  PublishHook,
   Publishing,
   WriterCompatHooks,
   WriterCompatProperty
@@ -79,6 +80,12 @@ object IcebergWriterCompat {
   /** How far a table is published as Iceberg, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
     IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).status()))
+
+  /**
+   * Waits until what commits have left to be published in the background is; false if that takes
+   * more than a minute. To be called before a session is stopped.
+   */
+  def awaitPublishing(): Boolean = PublishHook.drain()
 
   /** One rule as JSON, its id in letters of any case. */
   def explain(rule: String): String =

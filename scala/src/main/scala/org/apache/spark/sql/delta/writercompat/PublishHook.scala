@@ -1,7 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.CommittedTransaction
 import org.apache.spark.sql.delta.hooks.PostCommitHook
@@ -89,22 +88,14 @@ private object InBackground {
 
   private val busy = mutable.Set.empty[String]
 
-  private val watched = new java.util.WeakHashMap[org.apache.spark.SparkContext, Unit]
-
   private val drainMillis = 60000L
 
-  // A program that just ends is given the time too, while there is a Spark context.
+  // While there is a Spark context; one that is being stopped is of no use to Delta any more.
   ShutdownHookManager.addShutdownHook(
     ShutdownHookManager.SPARK_CONTEXT_SHUTDOWN_PRIORITY + 1
   ) { () => drain(); () }
 
   def run(spark: SparkSession, table: String)(work: => Unit): Unit = synchronized {
-    if (!watched.containsKey(spark.sparkContext)) {
-      watched.put(spark.sparkContext, ())
-      spark.sparkContext.addSparkListener(new SparkListener {
-        override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = { drain(); () }
-      })
-    }
     waiting(table) = () => spark.withActive(work)
     if (busy.add(table)) threads.execute(() => go(table))
   }
