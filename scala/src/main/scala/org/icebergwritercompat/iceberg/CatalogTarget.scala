@@ -118,7 +118,7 @@ private[iceberg] final class CatalogTarget(
     catch {
       case e: CommitFailedException       => throw e
       case e: CommitStateUnknownException => throw e
-      case NonFatal(e)                    => throw IcebergCatalogs.unavailable(settings, e)
+      case NonFatal(e)                    => throw IcebergCatalogs.failed(settings, e)
     }
 
   private def look(): Option[TableOperations] = {

@@ -106,8 +106,16 @@ object IcebergCatalogs {
       }
     )
 
-  /** The error where a catalog cannot be used. */
-  def unavailable(settings: CatalogSettings, cause: Throwable): IcebergWriterCompatException =
+  /** The error where a catalog failed; the next time it is opened anew. */
+  def failed(settings: CatalogSettings, cause: Throwable): IcebergWriterCompatException = {
+    Option(opened.remove(settings)).collect { case catalog: AutoCloseable => Try(catalog.close()) }
+    unavailable(settings, cause)
+  }
+
+  private def unavailable(
+      settings: CatalogSettings,
+      cause: Throwable
+  ): IcebergWriterCompatException =
     IcebergWriterCompatException.catalogUnavailable(settings.place, CatalogSettings.Prefix, cause)
 
   private def prepare(uri: String): Unit = {

@@ -228,14 +228,15 @@ final class GuardedTransaction(
 
   /**
    * The properties of a table that is created or replaced; a replaced table keeps the feature, as
-   * it keeps it in its protocol.
+   * it keeps it in its protocol, and does not vanish for readers of Iceberg.
    */
   private def completed(proposed: Metadata): Metadata = {
     val kept =
-      if (wasGuarded && !proposed.configuration.contains(WriterCompat.Enabled))
-        proposed.copy(configuration = proposed.configuration + (WriterCompat.Enabled -> "true"))
-      else proposed
-    NewTable.complete(spark, NewTable.normalized(kept))
+      if (wasGuarded)
+        snapshot.metadata.configuration.view.filterKeys(GuardedTransaction.keptInReplace).toMap
+      else Map.empty[String, String]
+    val all = proposed.copy(configuration = kept ++ proposed.configuration)
+    NewTable.complete(spark, NewTable.normalized(all))
   }
 
   private def switchOn(proposed: Metadata): Unit = {
@@ -350,6 +351,9 @@ final class GuardedTransaction(
 
 /** Makes transactions guarded ones. */
 object GuardedTransaction {
+
+  private val keptInReplace =
+    Set(WriterCompat.Enabled, WriterCompat.Publish, WriterCompat.PublishTable)
 
   /** A guarded transaction in place of `transaction`, at the same snapshot. */
   def guard(transaction: OptimisticTransaction): OptimisticTransaction = transaction match {

@@ -107,10 +107,15 @@ class PublishHookSuite extends PublishedSuite {
     assertPublished(table)
     create("CREATE OR REPLACE", 2)
     assertPublished(table)
+    // Nobody has said that it is not to be published any more.
+    sql(s"CREATE OR REPLACE TABLE ${table.name} USING delta AS SELECT 3 AS id")
+    assertPublished(table)
+    spark.range(4, 5).write.format("delta").mode("overwrite").saveAsTable(table.name)
+    assertPublished(table)
     val copy = managed()
     sql(s"CREATE TABLE ${copy.name} SHALLOW CLONE ${table.name}")
     assert(published(copy) == 0)
-    assert(inIceberg(copy) == Seq("{2}"))
+    assert(inIceberg(copy) == Seq("{4}"))
     assert(metadata(copy).uuid != metadata(table).uuid)
   }
 
