@@ -173,6 +173,32 @@ object IcebergWriterCompatException {
       cause
     )
 
+  /** The refusal of a VACUUM of a published table whose readers would miss files. */
+  def vacuumRefused(
+      table: String,
+      metadata: String,
+      cause: Throwable
+  ): IcebergWriterCompatException = {
+    val (text, fix) = cause match {
+      case own: IcebergWriterCompatException =>
+        val (fixes, lines) = own.getMessage.linesIterator.toSeq.partition(isFix)
+        (lines.mkString(" "), fixes.lastOption)
+      case other => (rootOf(other), None)
+    }
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED",
+      Map(
+        "table" -> table,
+        "metadata" -> metadata,
+        "cause" -> text,
+        "fix" -> fix.getOrElse(s"Run: iceberg-writer-compat publish '$table'")
+      ),
+      cause
+    )
+  }
+
+  private def isFix(line: String): Boolean = Seq("Run: ", "Use: ").exists(line.startsWith)
+
   /** The answer where the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(

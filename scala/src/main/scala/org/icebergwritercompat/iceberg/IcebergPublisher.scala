@@ -8,11 +8,14 @@ import org.apache.iceberg.exceptions.{CommitFailedException, ValidationException
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules.SupportedTypes
 
+import org.slf4j.LoggerFactory
+
 import java.net.URI
 import java.util.UUID
+import java.util.concurrent.atomic.LongAdder
+import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, Executors, TimeUnit}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
-import scala.util.Using
 import scala.util.control.NonFatal
 
 /**
@@ -28,8 +31,15 @@ import scala.util.control.NonFatal
  *   the folder of the table
  * @param operations
  *   where it is published
+ * @param keptMillis
+ *   how long a snapshot is kept after it was replaced
  */
-final class IcebergPublisher(name: String, root: Path, operations: PublishTarget) {
+final class IcebergPublisher(
+    name: String,
+    root: Path,
+    operations: PublishTarget,
+    keptMillis: Long
+) {
 
   import IcebergPublisher._
 
@@ -56,6 +66,26 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
   /** Completes what a publisher that did not get so far has left open. */
   def mend(): Unit = operations.mend()
 
+  /**
+   * Data files that readers need and Delta need not, by all snapshots but those that were replaced
+   * before a time.
+   */
+  def filesOnlyInHistory(endedBefore: Long): Seq[String] = metadata.toSeq.flatMap { published =>
+    val ended = SnapshotHistory.endedBefore(published, endedBefore)
+    SnapshotHistory.onlyInOlder(published, operations, without = ended)
+  }
+
+  /** Forgets the snapshots that were replaced before a time. */
+  def forget(endedBefore: Long): Unit = metadata.foreach { published =>
+    val ended = SnapshotHistory.endedBefore(published, endedBefore)
+    if (ended.nonEmpty) {
+      val without = builderOf(published).removeSnapshots(ended.map(Long.box).asJava)
+      operations.commit(published, without.build())
+      operations.refresh()
+      sweep()
+    }
+  }
+
   /** Publishes a version whole, as the first one. */
   def create(
       version: Long,
@@ -65,19 +95,23 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
   ): Published = {
     val prepared = define(None, definition)
     val staged = new StagedOperations(prepared, operations)
-    val writer = new ManifestsWriter(staged)
+    val written = new ManifestsWriter(staged, new DataFiles(prepared))
     try {
-      val files = new DataFiles(prepared)
-      live.foreach(file => writer.add(files.of(file)))
+      val manifests = written.all(live)
       val append = new BaseTable(staged, name).newFastAppend()
-      writer.manifests().foreach(append.appendManifest)
-      if (writer.files > 0) append.set(DeltaVersionProperty, version.toString).commit()
-      val snapshot = Option.when(writer.files > 0)(staged.current().currentSnapshot)
+      manifests.foreach(append.appendManifest)
+      if (manifests.nonEmpty)
+        append
+          .set(DeltaVersionProperty, version.toString)
+          // Manifests do not tell it.
+          .set(SnapshotSummary.ADDED_FILE_SIZE_PROP, written.bytes.toString)
+          .commit()
+      val snapshot = Option.when(manifests.nonEmpty)(staged.current().currentSnapshot)
       commit(None, definition = Some(definition), snapshot, version, timestamp)
-      Published(snapshot.size, writer.files, 0)
+      Published(snapshot.size, written.files, 0)
     } catch {
       case NonFatal(e) =>
-        if (staged.current().currentSnapshot == null) writer.discard() else discard(staged)
+        if (staged.current().currentSnapshot == null) written.discard() else discard(staged)
         throw e
     }
   }
@@ -103,14 +137,12 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
     try {
       val files = new DataFiles(prepared)
       val added = commit.added.map(files.of)
-      val removed = quickly(prepared, commit, files)
-        .getOrElse(
-          found(prepared, (commit.added.map(_.path) ++ commit.removed.map(_.path)).toSet, files)
-        )
+      val removed = found(prepared, replaced(commit).map(files.location))
+      val missing = commit.removed.map(f => files.location(f.path)).toSet -- removed.map(_.location)
       val rearranged = !commit.added.exists(_.dataChange) && !commit.removed.exists(_.dataChange)
       change(staged, commit.version, added, removed, rearranged)
       val snapshot = newSnapshot(prepared, staged)
-      val fits = snapshot.forall { s =>
+      val fits = missing.isEmpty && snapshot.forall { s =>
         count(s, SnapshotSummary.DELETED_FILES_PROP) == removed.size &&
         count(s, SnapshotSummary.ADDED_FILES_PROP) == added.size
       } && agrees(staged.current().currentSnapshot, totals)
@@ -147,7 +179,8 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
       val gone = mutable.HashMap.empty[String, DataFile]
       // A file that is live twice is removed, and added once.
       val twice = mutable.HashSet.empty[String]
-      foreachLive(prepared) { file =>
+      val before = Option(prepared.currentSnapshot).iterator
+      before.flatMap(SnapshotHistory.live(prepared, operations.io, _)).foreach { file =>
         if (gone.put(file.location, file).isDefined) twice += file.location
       }
       val added = live.filter { file =>
@@ -172,47 +205,26 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
     Published.nothing
   }
 
-  // Files to remove by the partition values that the log tells, so that Iceberg need not look into
-  // every manifest; `None` where that does not tell all.
-  private def quickly(
-      table: TableMetadata,
-      commit: DeltaCommit,
-      files: DataFiles
-  ): Option[Seq[DataFile]] = {
+  // What a commit takes the place of: a file may also be added again, with other statistics.
+  private def replaced(commit: DeltaCommit): Set[String] = {
     val removed = commit.removed.map(_.path).toSet
     val added = commit.added.map(_.path).toSet
-    // A file that is there already may be added again, with other statistics.
     val again = (removed.isEmpty && commit.added.exists(!_.dataChange)) ||
       added.exists(removed) || added.size < commit.added.size
-    val known = commit.removed.map { file =>
-      for {
-        values <- file.partitionValues
-        spec <- PartitionValues.specOf(table.specs.asScala, values)
-        tuple <- PartitionValues.tuple(spec, values).toOption
-      } yield files.removed(file.path, spec, tuple)
-    }
-    Option.unless(again || known.exists(_.isEmpty))(known.flatten)
+    if (again) removed ++ added else removed
   }
 
-  private def found(
-      table: TableMetadata,
-      paths: Set[String],
-      files: DataFiles
-  ): Seq[DataFile] = {
-    val wanted = paths.map(files.location)
-    val found = Seq.newBuilder[DataFile]
-    foreachLive(table)(file => if (wanted(file.location)) found += file)
-    found.result()
-  }
-
-  private def foreachLive(table: TableMetadata)(see: DataFile => Unit): Unit =
-    Option(table.currentSnapshot).foreach { snapshot =>
-      snapshot.dataManifests(operations.io).asScala.foreach { manifest =>
-        Using.resource(ManifestFiles.read(manifest, operations.io, table.specsById)) { reader =>
-          Using.resource(reader.iterator())(_.asScala.foreach(f => see(f.copyWithoutStats())))
-        }
+  // They say in which manifest they are, so that Iceberg looks into no other.
+  private def found(table: TableMetadata, locations: Set[String]): Seq[DataFile] =
+    if (locations.isEmpty) Nil
+    else
+      Option(table.currentSnapshot).toSeq.flatMap { snapshot =>
+        val manifests = snapshot.dataManifests(operations.io).asScala.toSeq
+        ManifestIndex
+          .holding(manifests, locations, operations.io, table.specsById)
+          .flatMap(SnapshotHistory.live(table, operations.io, _))
+          .filter(file => locations(file.location))
       }
-    }
 
   private def change(
       staged: StagedOperations,
@@ -260,8 +272,15 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
   ): Unit = {
     val prepared =
       definition.fold(builderOf(base.get))(changed => defining(base, changed))
+    val now = System.currentTimeMillis()
+    // Not for each snapshot by itself, because of what it takes to see which files go with it.
+    val ended = base.toSeq.flatMap { table =>
+      val overdue = SnapshotHistory.endedBefore(table, now - keptMillis - keptMillis / 10)
+      if (overdue.isEmpty) Nil else SnapshotHistory.endedBefore(table, now - keptMillis)
+    }
+    if (ended.nonEmpty) prepared.removeSnapshots(ended.map(Long.box).asJava)
     prepared.setProperties(
-      (operations.properties ++ Map(
+      (steering ++ operations.properties ++ Map(
         DeltaVersionProperty -> version.toString,
         DeltaTimestampProperty -> timestamp.toString
       )).asJava
@@ -277,10 +296,19 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
         throw e
     }
     operations.refresh()
-    ()
+    if (ended.nonEmpty) sweep()
   }
 
   private var undecided = false
+
+  // It is published all the same.
+  private def sweep(): Unit =
+    try {
+      val unreadSince = System.currentTimeMillis() - math.max(keptMillis, leastKeptMillis)
+      MetadataSweep(operations.current(), operations, unreadSince)
+    } catch {
+      case NonFatal(e) => logger.warn(s"Old files of the Iceberg metadata of $name are left", e)
+    }
 
   // Iceberg wants no time before that of the table by more than a minute, and none in the future.
   private def dated(base: Option[TableMetadata], made: Snapshot, timestamp: Long): Snapshot = {
@@ -334,7 +362,7 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
       .setCurrentSchema(schema, lastColumnId)
       .setDefaultPartitionSpec(spec)
       .removeProperties(stale.filter(_.startsWith(metricsPrefix)).diff(loose.toSet).asJava)
-      .setProperties((steering ++ loose.map(_ -> "counts")).asJava)
+      .setProperties(loose.map(_ -> "counts").toMap.asJava)
     if (base.isEmpty) builder.setDefaultSortOrder(SortOrder.unsorted) else builder
   }
 
@@ -405,16 +433,6 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
         .build()
     }
 
-    def removed(path: String, spec: PartitionSpec, tuple: PartitionTuple): DataFile =
-      org.apache.iceberg.DataFiles
-        .builder(spec)
-        .withPath(location(path))
-        .withFormat(FileFormat.PARQUET)
-        .withFileSizeInBytes(0)
-        .withRecordCount(0)
-        .withPartition(tuple)
-        .build()
-
     private def refuseFile(file: AddedFile, found: String): Nothing =
       throw IcebergWriterCompatException.notPublishable(
         "FILE",
@@ -422,52 +440,59 @@ final class IcebergPublisher(name: String, root: Path, operations: PublishTarget
       )
   }
 
-  /** Writes manifests of files that come one by one, none of which is kept. */
-  private final class ManifestsWriter(staged: StagedOperations) {
+  /** Writes manifests of files that come one by one, none of which is kept, on some threads. */
+  private final class ManifestsWriter(staged: StagedOperations, dataFiles: DataFiles) {
 
     private val table = staged.current()
-    private val done = Seq.newBuilder[ManifestFile]
-    private val written = mutable.Buffer.empty[String]
-    private var open: Option[ManifestWriter[DataFile]] = None
-    private var sinceLook = 0
+    private val paths = new ConcurrentLinkedQueue[String]
+    private val counted = new LongAdder
+    private val size = new LongAdder
 
-    var files = 0L
+    def files: Long = counted.sum
 
-    def add(file: DataFile): Unit = {
-      if (open.isEmpty) {
-        val path = staged.metadataFileLocation(s"${UUID.randomUUID}-m0.avro")
-        written += path
-        open = Some(
-          ManifestFiles.write(formatVersion, table.spec, staged.io.newOutputFile(path), null)
-        )
-      }
-      open.get.add(file)
-      files += 1
-      sinceLook += 1
-      // To ask for the length costs a flush.
-      if (sinceLook == filesPerLook) {
-        sinceLook = 0
-        if (open.get.length >= manifestBytes) close()
+    def bytes: Long = size.sum
+
+    def all(added: Iterator[AddedFile]): Seq[ManifestFile] = {
+      val batches = added.grouped(filesPerLook)
+      def next(): Option[Seq[AddedFile]] = batches.synchronized(batches.nextOption())
+      val threads = Executors.newFixedThreadPool(writers)
+      try {
+        val running = Seq.fill(writers)(threads.submit(() => write(next _)))
+        running.flatMap(_.get)
+      } catch {
+        case e: ExecutionException => throw e.getCause
+      } finally {
+        threads.shutdownNow()
+        threads.awaitTermination(1, TimeUnit.HOURS)
+        ()
       }
     }
 
-    def manifests(): Seq[ManifestFile] = {
-      close()
-      done.result()
+    def discard(): Unit = delete(paths.asScala.toSeq)
+
+    private def write(next: () => Option[Seq[AddedFile]]): Seq[ManifestFile] = {
+      val batches = Iterator.unfold(())(_ => next().map(_ -> ()))
+      Iterator.continually(batches).takeWhile(_.hasNext).map(manifest).toVector
     }
 
-    def discard(): Unit = {
-      close()
-      delete(written.toSeq)
-    }
-
-    private def close(): Unit = {
-      open.foreach { writer =>
-        writer.close()
-        done += writer.toManifestFile
-      }
-      open = None
-      sinceLook = 0
+    private def manifest(batches: Iterator[Seq[AddedFile]]): ManifestFile = {
+      val path = staged.metadataFileLocation(s"${UUID.randomUUID}-m0.avro")
+      paths.add(path)
+      val writer = ManifestFiles.write(formatVersion, table.spec, staged.io.newOutputFile(path), null)
+      val index = new ManifestIndex.Builder
+      try
+        // To ask for the length costs a flush.
+        while (batches.hasNext && (index.isEmpty || writer.length < manifestBytes))
+          batches.next().foreach { added =>
+            val file = dataFiles.of(added)
+            writer.add(file)
+            index.add(file.location)
+            counted.increment()
+            size.add(added.size)
+          }
+      finally writer.close()
+      ManifestIndex.keep(path, index)
+      writer.toManifestFile
     }
   }
 }
@@ -493,6 +518,8 @@ object IcebergPublisher {
 
   private val metricsPrefix = TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX
 
+  private val manifestBytes = 512L * 1024
+
   // They keep Iceberg's writers away from what Delta cannot take: row-level deletes, and files
   // deleted below it.
   private val steering = Map(
@@ -500,13 +527,21 @@ object IcebergPublisher {
     TableProperties.DELETE_MODE -> "copy-on-write",
     TableProperties.UPDATE_MODE -> "copy-on-write",
     TableProperties.MERGE_MODE -> "copy-on-write",
-    TableProperties.GC_ENABLED -> "false"
+    TableProperties.GC_ENABLED -> "false",
+    // What removes a file rewrites one manifest.
+    TableProperties.MANIFEST_TARGET_SIZE_BYTES -> manifestBytes.toString
   )
 
-  private val manifestBytes = 8L * 1024 * 1024
   private val filesPerLook = 250
 
+  private val writers = math.min(Runtime.getRuntime.availableProcessors, 8)
+
   private val allowedMillis = 30000L
+
+  // Longer than anybody publishes, or reads from what was newest when he began.
+  private val leastKeptMillis = 24L * 60 * 60 * 1000
+
+  private val logger = LoggerFactory.getLogger(classOf[IcebergPublisher])
 
   private val mapper = new ObjectMapper
 }

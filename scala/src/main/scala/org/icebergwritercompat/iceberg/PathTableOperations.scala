@@ -9,6 +9,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
+import scala.util.matching.Regex
 import scala.util.{Try, Using}
 
 /** Writes the lines of a file that is not there yet; false if it is. */
@@ -84,6 +85,8 @@ final class PathTableOperations(
 private object PathTableOperations {
 
   val hint = "version-hint.text"
+
+  val version: Regex = """v(\d+)\..*""".r
 }
 
 /** A file system where a metadata file is written once, and the hint is never missing. */
@@ -121,7 +124,8 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
 
   private def publish(from: Path, to: Path): Boolean = {
     val published =
-      if (isLocal) link(from, to)
+      if (!goesOn(to)) false
+      else if (isLocal) link(from, to)
       else {
         val text = Using.resource(inner.open(from))(in => new String(in.readAllBytes, UTF_8))
         writeOnce(to, text.linesIterator)
@@ -129,6 +133,16 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
     // It is published whatever becomes of the file it was made of.
     if (published) Try(inner.delete(from, false))
     published
+  }
+
+  // Old versions are cleared away, so that the next of a version may seem free to whoever slept.
+  private def goesOn(to: Path): Boolean = to.getName match {
+    case PathTableOperations.version(number) if number != "1" =>
+      val before = s"v${BigInt(number) - 1}"
+      Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz").exists { ending =>
+        inner.exists(new Path(to.getParent, before + ending))
+      }
+    case _ => true
   }
 
   private def link(from: Path, to: Path): Boolean =

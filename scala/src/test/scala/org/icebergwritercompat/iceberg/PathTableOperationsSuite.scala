@@ -36,6 +36,16 @@ class PathTableOperationsSuite extends AnyFunSuite {
     assert(new String(fs.open(target).readAllBytes) == "first")
   }
 
+  test("metadata goes on only from a version that is there") {
+    val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
+    val target = new Path(home.resolve("v12.metadata.json").toString)
+    val next = write(local, home.resolve("a.json"), "next")
+    assert(!fs.rename(next, target))
+    assert(Files.exists(home.resolve("a.json")) && !Files.exists(home.resolve("v12.metadata.json")))
+    write(local, home.resolve("v11.gz.metadata.json"), "before")
+    assert(fs.rename(next, target))
+  }
+
   test("the hint is there at every moment, and can be read through checksums") {
     val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
     val hint = write(local, home.resolve("version-hint.text"), "1")
@@ -56,6 +66,7 @@ class PathTableOperationsSuite extends AnyFunSuite {
       (file, lines) => { asked :+= file.getName -> lines.mkString("\n"); answer }
     )
     Files.writeString(home.resolve("a.json"), "{\"a\":1}")
+    Files.writeString(home.resolve("v6.metadata.json"), "{}")
     val from = new Path(home.resolve("a.json").toString)
     val target = new Path(home.resolve("v7.metadata.json").toString)
     assert(!fs(answer = false).rename(from, target))

@@ -3,9 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta._
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes, Type}
 
-import java.lang.invoke.MethodHandles
 import java.util.Locale
-import scala.util.Using
 
 /**
  * Puts the feature into the fixed set of features Delta knows.
@@ -19,8 +17,7 @@ object FeatureRegistry {
   private val method = "allSupportedFeaturesMap"
   private val targetClass = "org.apache.spark.sql.delta.TableFeature$"
   // The class in which scalac puts this object's methods as static ones.
-  private val forwarder = getClass.getName.stripSuffix("$").replace('.', '/')
-  private val resource = "/" + targetClass.replace('.', '/') + ".class"
+  private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 
   /** Added to the end of `TableFeature.allSupportedFeaturesMap`. */
   def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] = {
@@ -40,13 +37,7 @@ object FeatureRegistry {
    * @throws java.lang.LinkageError
    *   if Delta loaded the class before
    */
-  def define(): Unit = {
-    // Any class of the package will do that does not load the target.
-    val neighbour = classOf[DeltaThrowable]
-    val bytes = weave(Using.resource(neighbour.getResourceAsStream(resource))(_.readAllBytes()))
-    MethodHandles.privateLookupIn(neighbour, MethodHandles.lookup()).defineClass(bytes)
-    ()
-  }
+  def define(): Unit = Weaving.define(targetClass, classOf[DeltaThrowable])(weave)
 
   /** The bytes of the class with one call added before each return of the method. */
   private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {

@@ -143,6 +143,13 @@ object JoinPoints {
     "one of two publishers would undo what the other has published"
   )
 
+  val Vacuum: JoinPoint = JoinPoint(
+    "vacuum",
+    "VacuumCommand.gc asks getValidFilesFromSnapshot, and nothing else, which files must stay",
+    "of a published table what is read as Iceberg stays too, and is brought up to date before",
+    "VACUUM would delete Iceberg's metadata, and data files that readers of Iceberg still need"
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -154,6 +161,7 @@ object JoinPoints {
     CommitLarge,
     Conflicts,
     EmptyStrings,
+    Vacuum,
     SealedFeatures,
     FeatureMap,
     PropertyEntries,

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
+import org.apache.spark.sql.delta.{DeltaConfigs, DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.icebergwritercompat.WriterCompat
@@ -34,7 +34,13 @@ final class Publishing(
 
   // Made anew for each attempt, so that it looks anew.
   private def open(newest: Snapshot): IcebergPublisher =
-    new IcebergPublisher(name, log.dataPath, target(newest))
+    new IcebergPublisher(name, log.dataPath, target(newest), keptMillis(newest))
+
+  // As long as Delta promises that a version can be read: by its commits and its files.
+  private def keptMillis(newest: Snapshot): Long = math.min(
+    DeltaLog.tombstoneRetentionMillis(newest.metadata),
+    DeltaConfigs.getMilliSeconds(DeltaConfigs.LOG_RETENTION.fromMetaData(newest.metadata))
+  )
 
   private def target(newest: Snapshot): PublishTarget = {
     val configuration = log.newDeltaHadoopConf()
@@ -91,6 +97,28 @@ final class Publishing(
       done.filesRemoved,
       publisher.catalogTable
     )
+  }
+
+  /**
+   * The data files that published snapshots need other than the newest, which is brought up to date
+   * first, and snapshots forgotten whose files may be deleted.
+   *
+   * @param deletedBefore
+   *   files that were removed from the table before this time may be deleted
+   * @param dryRun
+   *   nothing is changed
+   */
+  def filesNeededSince(deletedBefore: Long, dryRun: Boolean): Seq[String] = {
+    @tailrec def attempt(left: Int): Unit = {
+      publish()
+      val lost =
+        try { open(update()).forget(deletedBefore); None }
+        catch { case e: CommitFailedException => Some(e) }
+      if (lost.nonEmpty)
+        if (left > 0) attempt(left - 1) else throw lost.get
+    }
+    if (!dryRun) attempt(Publishing.retries)
+    open(update()).filesOnlyInHistory(deletedBefore)
   }
 
   /** How far the table is published. */

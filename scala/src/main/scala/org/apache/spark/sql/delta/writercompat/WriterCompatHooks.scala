@@ -29,6 +29,7 @@ object WriterCompatHooks {
       // Guard first and register last: if a step in between fails, Delta does not know the
       // feature, and refuses the tables that need the guard.
       at(JoinPoints.ThreadObserver)(guardTransactions())
+      at(JoinPoints.Vacuum)(guardVacuum())
       at(JoinPoints.FeatureMap)(registerFeature())
       at(JoinPoints.PropertyEntries)(WriterCompatProperty.register())
       check(JoinPoints.ThreadObserver)(
@@ -44,6 +45,7 @@ object WriterCompatHooks {
   def isInstalled: Boolean = synchronized {
     installed &&
     ThreadObservers.get().isInstanceOf[GuardingObserver.PerThread] &&
+    VacuumGuard.isDefined &&
     FeatureRegistry.isRegistered &&
     WriterCompatProperty.isRegistered
   }
@@ -55,13 +57,19 @@ object WriterCompatHooks {
     ThreadObservers.set(observers)
   }
 
+  private def guardVacuum(): Unit =
+    try VacuumGuard.define()
+    catch { case _: LinkageError => throw alreadyInUse }
+
   private def registerFeature(): Unit =
     try FeatureRegistry.define()
     catch {
-      case _: LinkageError if !FeatureRegistry.isRegistered =>
-        throw notInstalled("DELTA_ALREADY_IN_USE", Map("extensions" -> extensions))
-      case _: LinkageError =>
+      case _: LinkageError if !FeatureRegistry.isRegistered => throw alreadyInUse
+      case _: LinkageError                                  =>
     }
+
+  private def alreadyInUse =
+    notInstalled("DELTA_ALREADY_IN_USE", Map("extensions" -> extensions))
 
   private def checkSpark(): Unit = {
     val line = SPARK_VERSION.split('.').take(2).mkString(".")

@@ -247,6 +247,35 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     )
   }
 
+  test(JoinPoints.Vacuum.id) {
+    assert(guarded.sessionState != null && VacuumGuard.isDefined)
+    val (command, name) = (s"$delta/commands/VacuumCommand$$", "getValidFilesFromSnapshot")
+    // What is deleted is what is found less what must stay, and nothing else deletes.
+    assert(callersOf(command, name) == Set("VacuumCommand$.gc"))
+    assert(callersOf(s"$delta/commands/VacuumCommandImpl", name) == Set.empty)
+    assert(callersOf(command, "delete") == Set("VacuumCommand$.gc"))
+    assert(
+      callersOf(s"$delta/util/DeltaFileOperations$$", "tryDeleteNonRecursive")
+        .filterNot(_.startsWith("DeltaFileOperations")) == Set("VacuumCommandImpl.delete")
+    )
+    assert(callersOf(command, "gc") == Set("VacuumTableCommand.run"))
+
+    val original = classFile("commands/VacuumCommand$")
+    assertInOrder(ByteCode.calls(original, "gc"), name, "validFiles", "join", "delete")
+    val woven = ClassFile(original.name, VacuumGuard.weave(original.bytes))
+    val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
+    val (theirs, ours) =
+      (Call(command, name), Call(s"$delta/writercompat/VacuumGuard", "validFiles"))
+    assert(after.count(_.steps.contains(Right(ours))) == 1)
+    assert(before == after.map { method =>
+      method.copy(steps = method.steps.map(step => if (step == Right(ours)) Right(theirs) else step))
+    })
+    intercept[IllegalStateException](VacuumGuard.weave(woven.bytes))
+    intercept[IllegalStateException](
+      VacuumGuard.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
+    )
+  }
+
   test(JoinPoints.SealedFeatures.id) {
     Seq(
       classOf[WriterFeature],
