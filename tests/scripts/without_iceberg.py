@@ -42,4 +42,17 @@ spark.sql(
 spark.sql(f"INSERT INTO delta.`{folder}` VALUES (1)")
 assert oracle.versions(folder) == [0, 1, 2]
 assert not (folder / "metadata").exists()
+# What somebody else has published is not taken from under its readers.
+metadata = folder / "metadata" / "v1.metadata.json"
+metadata.parent.mkdir()
+metadata.write_text('{"properties": {"delta-version": "1"}}')
+try:
+    spark.sql(f"VACUUM delta.`{folder}`")
+except UnsupportedOperationException as error:
+    assert error.getCondition() == "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED"
+    assert "spark.jars.packages=org.apache.iceberg:iceberg-core:1." in str(error)
+else:
+    raise AssertionError("VACUUM ran without Iceberg")
+assert metadata.exists()
+assert oracle.versions(folder) == [0, 1, 2]
 print("done")

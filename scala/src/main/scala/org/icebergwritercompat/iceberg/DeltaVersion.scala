@@ -33,17 +33,8 @@ final case class AddedFile(
     dataChange: Boolean
 )
 
-/**
- * A file that a commit removes.
- *
- * @param partitionValues
- *   `None` where the log does not tell
- */
-final case class RemovedFile(
-    path: String,
-    partitionValues: Option[Map[String, String]],
-    dataChange: Boolean
-)
+/** A file that a commit removes. */
+final case class RemovedFile(path: String, dataChange: Boolean)
 
 /** A commit of a Delta table; `definition` is there if the commit changes it. */
 final case class DeltaCommit(

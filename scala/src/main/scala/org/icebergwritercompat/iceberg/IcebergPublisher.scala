@@ -183,14 +183,17 @@ final class IcebergPublisher(
       before.flatMap(SnapshotHistory.live(prepared, operations.io, _)).foreach { file =>
         if (gone.put(file.location, file).isDefined) twice += file.location
       }
+      var bytes = 0L
       val added = live.filter { file =>
+        bytes += file.size
         val location = files.location(file.path)
         twice(location) || gone.remove(location).isEmpty
       }
       val addedFiles = added.map(files.of).toSeq
       change(staged, version, addedFiles, gone.values.toSeq, rearranged = false)
       val snapshot = newSnapshot(prepared, staged)
-      commit(Some(base), Some(definition), snapshot, version, timestamp)
+      val exact = snapshot.map(withTotal(_, SnapshotSummary.TOTAL_FILE_SIZE_PROP, bytes))
+      commit(Some(base), Some(definition), exact, version, timestamp)
       Published(snapshot.size, addedFiles.size.toLong, gone.size.toLong)
     } catch {
       case NonFatal(e) =>
@@ -317,6 +320,13 @@ final class IcebergPublisher(
     val latest = math.max(System.currentTimeMillis(), earliest)
     val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
     json.put("timestamp-ms", math.min(math.max(timestamp, earliest), latest))
+    SnapshotParser.fromJson(json.toString)
+  }
+
+  // Iceberg goes on from the totals of before, right or wrong.
+  private def withTotal(made: Snapshot, property: String, total: Long): Snapshot = {
+    val json = mapper.readTree(SnapshotParser.toJson(made))
+    json.get("summary").asInstanceOf[ObjectNode].put(property, total.toString)
     SnapshotParser.fromJson(json.toString)
   }
 
@@ -478,7 +488,8 @@ final class IcebergPublisher(
     private def manifest(batches: Iterator[Seq[AddedFile]]): ManifestFile = {
       val path = staged.metadataFileLocation(s"${UUID.randomUUID}-m0.avro")
       paths.add(path)
-      val writer = ManifestFiles.write(formatVersion, table.spec, staged.io.newOutputFile(path), null)
+      val writer =
+        ManifestFiles.write(formatVersion, table.spec, staged.io.newOutputFile(path), null)
       val index = new ManifestIndex.Builder
       try
         // To ask for the length costs a flush.

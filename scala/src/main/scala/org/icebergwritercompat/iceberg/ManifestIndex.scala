@@ -98,5 +98,6 @@ private[iceberg] object ManifestIndex {
     few.exists(hash => Arrays.binarySearch(many, hash) >= 0)
   }
 
-  private def hash(location: String): Long = XXH64.hashUTF8String(UTF8String.fromString(location), 42)
+  private def hash(location: String): Long =
+    XXH64.hashUTF8String(UTF8String.fromString(location), 42)
 }

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.fs.Path
-import org.apache.iceberg.io.{FileInfo, FileIO, SupportsPrefixOperations}
+import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
 
 import scala.jdk.CollectionConverters._
@@ -30,7 +30,9 @@ object MetadataSweep {
           .toSet
         val current = line(new Path(table.metadataFileLocation).getName)
         def isPast(file: FileInfo): Boolean = line(name(file)).exists { of =>
-          !inUse(key(file.location)) && current.exists(c => of.kind == c.kind && of.number < c.number)
+          !inUse(key(file.location)) && current.exists(c =>
+            of.kind == c.kind && of.number < c.number
+          )
         }
         // What a catalog goes on with was begun in the folder, and stays a sign of that.
         val others = files.filter { file =>

@@ -39,16 +39,6 @@ object PartitionValues {
       .toLeft(new PartitionTuple(values.map(_._3.orNull[Any]).toArray))
   }
 
-  /** The spec that a file with these partition values was written by. */
-  def specOf(specs: Iterable[PartitionSpec], logged: Map[String, String]): Option[PartitionSpec] =
-    specs.toSeq
-      .sortBy(-_.specId)
-      .find(
-        _.fields.asScala
-          .map(f => WriterCompat.physicalName(f.sourceId.toLong))
-          .toSet == logged.keySet
-      )
-
   /** A value as Iceberg holds it in memory; `None` where the text does not tell it exactly. */
   def parse(text: String, partitionType: Type): Option[Any] = {
     val utf8 = UTF8String.fromString(text)

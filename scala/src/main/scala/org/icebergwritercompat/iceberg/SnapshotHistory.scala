@@ -49,7 +49,8 @@ object SnapshotHistory {
         SnapshotChanges.builderFor(readable).snapshot(snapshot).build().removedDataFiles.asScala
       }
       .map(_.location)
-    val others = table.snapshots.asScala.toSet.diff(kept.toSet).filterNot(s => without(s.snapshotId))
+    val others =
+      table.snapshots.asScala.toSet.diff(kept.toSet).filterNot(s => without(s.snapshotId))
     removed ++ others.iterator.flatMap(live(table, operations.io, _)).map(_.location)
   }
 
@@ -59,8 +60,9 @@ object SnapshotHistory {
 
   /** The live data files of a manifest, without their metrics. */
   def live(table: TableMetadata, io: FileIO, manifest: ManifestFile): Seq[DataFile] =
-    Using.resource(ManifestFiles.read(manifest, io, table.specsById).select(withoutMetrics)) { reader =>
-      Using.resource(reader.iterator())(_.asScala.map(_.copyWithoutStats()).toVector)
+    Using.resource(ManifestFiles.read(manifest, io, table.specsById).select(withoutMetrics)) {
+      reader =>
+        Using.resource(reader.iterator())(_.asScala.toVector)
     }
 
   private val withoutMetrics =

@@ -13,7 +13,7 @@ object Settings {
 
   val command = "make bench"
 
-  val names: Seq[String] = Seq("rules", "append", "insert", "files", "start", "session")
+  val names: Seq[String] = Seq("rules", "append", "insert", "files", "start", "session", "publish")
 }
 
 /**
@@ -33,7 +33,8 @@ object Benchmarks {
     Console.err.println(s"Logs of the sessions: ${ChildJvm.log}")
     val sections = CommitBenchmark.run(settings) ++
       Option.when(settings.wants("rules"))(RulesBenchmark.run(settings)) ++
-      Option.when(settings.wants("session"))(SessionBenchmark.run(settings))
+      Option.when(settings.wants("session"))(SessionBenchmark.run(settings)) ++
+      Option.when(settings.wants("publish"))(PublishBenchmark.run(settings))
     val text = Report.markdown(sections, settings, machine)
     println(text)
     if (names.isEmpty && !settings.quick)

@@ -41,8 +41,6 @@ class PartitionValuesSuite extends AnyFunSuite {
     NestedField.optional(3, "a", IntegerType.get),
     NestedField.optional(5, "b", StringType.get)
   )
-  private val unpartitioned = PartitionSpec.unpartitioned
-  private val byA = PartitionSpec.builderFor(schema).withSpecId(1).identity("a").build()
   private val both =
     PartitionSpec.builderFor(schema).withSpecId(2).identity("b").identity("a").build()
 
@@ -57,13 +55,5 @@ class PartitionValuesSuite extends AnyFunSuite {
     assert(
       PartitionValues.tuple(both, Map("col-3" -> "x", "col-5" -> "x")).left.exists(_ == "col-3")
     )
-  }
-
-  test("a file is of the spec by whose columns it has values") {
-    val specs = Seq(unpartitioned, byA, both)
-    assert(PartitionValues.specOf(specs, Map("col-3" -> "1")).contains(byA))
-    assert(PartitionValues.specOf(specs, Map("col-5" -> null, "col-3" -> "1")).contains(both))
-    assert(PartitionValues.specOf(specs, Map.empty).contains(unpartitioned))
-    assert(PartitionValues.specOf(specs, Map("col-5" -> "1")).isEmpty)
   }
 }

@@ -44,7 +44,9 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
       val needed = (data.iterator.map(new Path(_)) ++ metadataFiles).flatMap(relative).toSeq
       import org.apache.spark.sql.delta.implicits._
       VacuumCommand.ValidFilesResult(
-        valid.validFiles.union(spark.createDataset(needed.flatMap(withFolders).distinct).toDF("path"))
+        valid.validFiles.union(
+          spark.createDataset(needed.flatMap(withFolders).distinct).toDF("path")
+        )
       )
     }
 
@@ -53,7 +55,9 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
     val versions = list(metadata).map(_.getName).collect { case PublishedFiles.version(n) => n }
     versions.maxByOption(BigInt(_)).exists { newest =>
       val file = new Path(metadata, s"v$newest.metadata.json")
-      Try(Using.resource(fs.open(file))(in => PublishedFiles.mapper.readTree(in: java.io.InputStream)))
+      Try(
+        Using.resource(fs.open(file))(in => PublishedFiles.mapper.readTree(in: java.io.InputStream))
+      )
         .fold(_ => true, _.path("properties").has("delta-version"))
     }
   }

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.delta.{DeltaConfigs, DeltaLog, Snapshot}
+import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.icebergwritercompat.WriterCompat
@@ -36,11 +36,9 @@ final class Publishing(
   private def open(newest: Snapshot): IcebergPublisher =
     new IcebergPublisher(name, log.dataPath, target(newest), keptMillis(newest))
 
-  // As long as Delta promises that a version can be read: by its commits and its files.
-  private def keptMillis(newest: Snapshot): Long = math.min(
-    DeltaLog.tombstoneRetentionMillis(newest.metadata),
-    DeltaConfigs.getMilliSeconds(DeltaConfigs.LOG_RETENTION.fromMetaData(newest.metadata))
-  )
+  // So long Delta promises that a version can be read: the log is never kept shorter than files.
+  private def keptMillis(newest: Snapshot): Long =
+    DeltaLog.tombstoneRetentionMillis(newest.metadata)
 
   private def target(newest: Snapshot): PublishTarget = {
     val configuration = log.newDeltaHadoopConf()
@@ -118,7 +116,9 @@ final class Publishing(
         if (left > 0) attempt(left - 1) else throw lost.get
     }
     if (!dryRun) attempt(Publishing.retries)
-    open(update()).filesOnlyInHistory(deletedBefore)
+    val publisher = open(update())
+    // Refuses what a dry run would not come to.
+    publisher.publishedVersion.toSeq.flatMap(_ => publisher.filesOnlyInHistory(deletedBefore))
   }
 
   /** How far the table is published. */
@@ -223,9 +223,7 @@ final class Publishing(
       info.flatMap(_.inCommitTimestamp).getOrElse(file.getModificationTime),
       actions.collectFirst { case metadata: Metadata => definition(metadata) },
       actions.collect { case add: AddFile => added(add) },
-      actions.collect { case remove: RemoveFile =>
-        RemovedFile(remove.path, Option(remove.partitionValues), remove.dataChange)
-      }
+      actions.collect { case remove: RemoveFile => RemovedFile(remove.path, remove.dataChange) }
     )
   }
 

@@ -56,7 +56,8 @@ class VacuumSuite extends PublishedSuite {
       }
       .mkString(
         "(SELECT * FROM VALUES (CAST(NULL AS STRING), 0L, false, 0L), (NULL, NULL, NULL, NULL), ",
-        ", ", " AS t(path, length, isDir, modificationTime))"
+        ", ",
+        " AS t(path, length, isDir, modificationTime))"
       )
 
   private val ways = Seq[(String, TestTable => Unit)](
@@ -97,7 +98,9 @@ class VacuumSuite extends PublishedSuite {
     val commit = log.resolve(f"${2}%020d.json")
     Files.writeString(
       commit,
-      Files.readString(commit).replaceAll("\"deletionTimestamp\":\\d+", "\"deletionTimestamp\":1000")
+      Files
+        .readString(commit)
+        .replaceAll("\"deletionTimestamp\":\\d+", "\"deletionTimestamp\":1000")
     )
     filesBelow(log).filter(_.toString.endsWith(".crc")).foreach(Files.delete(_))
     filesBelow(table.folder).filter(_.toString.endsWith(".parquet")).foreach(age(_, 10))

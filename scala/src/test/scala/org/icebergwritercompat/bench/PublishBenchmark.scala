@@ -1,0 +1,222 @@
+package org.icebergwritercompat.bench
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.iceberg.hadoop.HadoopTables
+import org.apache.iceberg.{BaseTable, DataFile, ManifestFiles, TableMetadata}
+import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.delta.actions.AddFile
+import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations}
+import org.icebergwritercompat.{IcebergWriterCompat, WriterCompat}
+
+import java.nio.file.{Path, Paths}
+import scala.io.Source
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** Publishing as Iceberg: one commit of tables of two sizes, and a table for the first time. */
+object PublishBenchmark {
+
+  private val (small, control, large) = ("small", "control", "large")
+  private val few = 100
+  private val goal = Some(Goal.atMost("1.5", 1.5))
+
+  def run(settings: Settings): Section = ScratchFolder.use { folder =>
+    val many = if (settings.quick) 10000 else 100000
+    val worker = new ChildJvm("org.icebergwritercompat.bench.PublishWorker", folder.toString)
+    try {
+      worker.answer()
+      val tables = Seq(small -> few, control -> few, large -> many)
+      tables.foreach { case (name, files) => worker.ask(s"table $name $files") }
+      // Both have to be warm before they are compared.
+      val firstTimes = if (settings.quick) 2 else 6
+      val firsts = (0 until firstTimes)
+        .map { i =>
+          val order = if (i % 2 == 0) Seq("first", "own") else Seq("own", "first")
+          order.map(what => what -> worker.ask(s"$what $large")).toMap
+        }
+        .drop(1)
+      val heap = worker.ask("heap").map(_.round)
+      val commits = Seq("append", "remove").map { what =>
+        val order = tables.map(_._1)
+        val taken = (0 until (if (settings.quick) 6 else 35)).map { i =>
+          (if (i % 2 == 0) order else order.reverse)
+            .map(name => name -> worker.ask(s"$what $name").head)
+            .toMap
+        }
+        what -> taken.drop(taken.size / 7)
+      }
+      if (settings.verbose) Console.err.println(s"$firsts\n$commits")
+      def samples(of: Seq[Map[String, Double]], name: String) = of.map(_(name)).toVector
+      val rows = commits.flatMap { case (what, taken) =>
+        Seq(large -> goal, control -> None).map { case (name, wanted) =>
+          val files = if (name == control) "control: another table of 100" else s"$many files ÷ 100"
+          Row.ratio(
+            s"a commit that ${what}s one file, $files",
+            samples(taken, name),
+            samples(taken, small),
+            wanted
+          )
+        }
+      }
+      Section(
+        "Publishing as Iceberg",
+        s"One guarded session; unpartitioned tables of ${PublishWorker.columns} columns with statistics of all of them. " +
+          "A sample is one call of `publish` after one commit of one file; the tables take turns. The first publishing of " +
+          s"$many files, from Delta's state in memory, is compared with one `FastAppend` of the same `DataFile`s, which " +
+          s"were made before, by iceberg-core itself. Live heap before and after these: ${heap.mkString(" and ")} MB.",
+        rows :+ Row.ratio(
+          s"the first publishing of $many files ÷ an append of Iceberg's",
+          samples(firsts.map(_.view.mapValues(_.head).toMap), "first"),
+          samples(firsts.map(_.view.mapValues(_.head).toMap), "own"),
+          Some(Goal.atMost("1.2", 1.2))
+        )
+      )
+    } finally worker.close()
+  }
+}
+
+/** The JVM that publishes, and times it. */
+object PublishWorker {
+
+  val columns = 20
+
+  def main(args: Array[String]): Unit = {
+    val worker = new PublishWorker(Paths.get(args(0)))
+    println(s"${ChildJvm.Answer}0")
+    Source.stdin.getLines().foreach { line =>
+      val answer = line.split(' ').toSeq match {
+        case Seq("table", name, files) => worker.table(name, files.toInt); Seq(0d)
+        case Seq("append", name)       => Seq(worker.append(name))
+        case Seq("remove", name)       => Seq(worker.remove(name))
+        case Seq("first", name)        => Seq(worker.first(name))
+        case Seq("own", name)          => Seq(worker.own(name))
+        case Seq("heap")               => worker.heap
+        case other                     => sys.error(other.mkString(" "))
+      }
+      println(ChildJvm.Answer + answer.mkString(" "))
+    }
+    worker.stop()
+  }
+}
+
+private final class PublishWorker(folder: Path) {
+
+  private val spark = Sessions.start(Sessions.Guarded, folder.toString)
+
+  private var made = 0
+  private var heapBefore = 0d
+  private var heapAfter = 0d
+  private var removed = Map.empty[String, Long]
+  private var added = Map.empty[String, Long]
+
+  def stop(): Unit = spark.stop()
+
+  def heap: Seq[Double] = Seq(heapBefore, heapAfter)
+
+  private def path(name: String): Path = folder.resolve(name)
+
+  private def log(name: String): DeltaLog = DeltaLog.forTable(spark, path(name).toString)
+
+  /** A table that is published. */
+  def table(name: String, files: Int): Unit = {
+    val definition = Iterator.tabulate(PublishWorker.columns)(Columns.definition).mkString(", ")
+    spark.sql(
+      s"CREATE TABLE delta.`${path(name)}` ($definition) USING delta TBLPROPERTIES " +
+        s"('${WriterCompat.Enabled}' = 'true', 'delta.checkpointInterval' = '10000')"
+    )
+    commit(name, files)
+    publish(name)
+    ()
+  }
+
+  /** The milliseconds of publishing a commit that adds a file. */
+  def append(name: String): Double = {
+    commit(name, 1)
+    publish(name)
+  }
+
+  /** The milliseconds of publishing a commit that removes a file, each time an older one. */
+  def remove(name: String): Double = {
+    val number = removed.getOrElse(name, 7L)
+    removed += name -> (number + 1)
+    val gone = addFile(name, number, "{}").remove
+    log(name).startTransaction(None).commit(Seq(gone), DeltaOperations.Delete(Nil))
+    publish(name)
+  }
+
+  /** The milliseconds of publishing a table for the first time. */
+  def first(name: String): Double = {
+    log(name).update().allFiles.count()
+    heapBefore = liveHeap
+    ScratchFolder.delete(path(name).resolve("metadata"))
+    val taken = publish(name)
+    heapAfter = liveHeap
+    taken
+  }
+
+  /** The milliseconds in which Iceberg's library appends the same files to a table of its own. */
+  def own(name: String): Double = {
+    val tables = new HadoopTables(new Configuration)
+    val published = tables.load(path(name).toString).asInstanceOf[BaseTable].operations
+    val files = dataFiles(published.current, published.io)
+    made += 1
+    val target = tables.create(
+      published.current.schema,
+      published.current.spec,
+      folder.resolve(s"own-$made").toString
+    )
+    System.gc()
+    millis {
+      val append = target.newFastAppend()
+      files.foreach(append.appendFile)
+      append.commit()
+    }
+  }
+
+  private def dataFiles(
+      table: TableMetadata,
+      io: org.apache.iceberg.io.FileIO
+  ): Vector[DataFile] =
+    table.currentSnapshot.dataManifests(io).asScala.toVector.flatMap { manifest =>
+      Using.resource(ManifestFiles.read(manifest, io, table.specsById)) { reader =>
+        Using.resource(reader.iterator())(_.asScala.map(_.copy()).toVector)
+      }
+    }
+
+  private def liveHeap: Double = {
+    System.gc()
+    val runtime = Runtime.getRuntime
+    (runtime.totalMemory - runtime.freeMemory) / 1e6
+  }
+
+  private def publish(name: String): Double =
+    millis(IcebergWriterCompat.publish(spark, path(name).toString))
+
+  private def fileName(table: String, number: Long): String =
+    f"part-00000-$number%08d-4c1f-4f8e-9d55-$table-c000.snappy.parquet"
+
+  private def addFile(table: String, number: Long, statistics: String): AddFile = AddFile(
+    path = fileName(table, number),
+    partitionValues = Map.empty,
+    size = 1048576,
+    modificationTime = 1700000000000L,
+    dataChange = true,
+    stats = statistics
+  )
+
+  private def commit(name: String, files: Int): Unit = {
+    val log = this.log(name)
+    val statistics = Columns.statistics(log.update().metadata.schema)
+    val from = added.getOrElse(name, 0L)
+    added += name -> (from + files)
+    val actions = Vector.tabulate(files)(i => addFile(name, from + i, new String(statistics)))
+    log.startTransaction(None).commit(actions, DeltaOperations.Write(SaveMode.Append, Some(Nil)))
+    ()
+  }
+
+  private def millis(block: => Any): Double = {
+    val begin = System.nanoTime
+    block
+    (System.nanoTime - begin) / 1e6
+  }
+}
