@@ -99,6 +99,31 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
       .stripPrefix("ICEBERG_WRITER_COMPAT_")
 
   kinds.foreach { case (kind, settings) =>
+    test(s"$kind: VACUUM leaves what readers of the catalog need, and asks for the catalog") {
+      val table = in(settings()) {
+        val table = created()
+        insert(table, 1)
+        publish(table)
+        sql(s"UPDATE ${table.name} SET name = 'u'")
+        publish(table)
+        table
+      }
+      def vacuum(): Unit = withConf(
+        "spark.databricks.delta.retentionDurationCheck.enabled" -> "false",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2"
+      )(sql(s"VACUUM ${table.name} RETAIN 0 HOURS"))
+      assert(condition(vacuum()) == "VACUUM_REFUSED")
+      in(settings()) {
+        assert(snapshots(table).size == 2)
+        vacuum()
+        assert(snapshots(table).size == 1)
+        publish(table)
+        assertPublished(table)
+      }
+    }
+  }
+
+  kinds.foreach { case (kind, settings) =>
     test(s"$kind: the catalog's table is what each commit made, in one line of metadata") {
       in(settings()) {
         val table = created(s"$on, 'icebergWriterCompat.publish' = 'true'")
