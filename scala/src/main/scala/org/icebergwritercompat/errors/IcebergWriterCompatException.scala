@@ -150,6 +150,35 @@ object IcebergWriterCompatException {
       cause
     )
 
+  /** The answer where files were written anew and not committed, with what went wrong. */
+  def orphaned(table: String, folder: String, cause: Throwable): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$rewriteFailed.NOT_COMMITTED",
+      Map("table" -> table, "folder" -> folder, "cause" -> rootOf(cause)),
+      cause
+    )
+
+  /** The refusal to commit files that do not have the rows of those they were written from. */
+  def otherRows(
+      table: String,
+      files: Long,
+      rows: Long,
+      written: Long,
+      folder: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$rewriteFailed.OTHER_ROWS",
+      Map(
+        "table" -> table,
+        "folder" -> folder,
+        "files" -> files.toString,
+        "rows" -> rows.toString,
+        "written" -> written.toString
+      )
+    )
+
+  private val rewriteFailed = "ICEBERG_WRITER_COMPAT_REWRITE_FAILED"
+
   /** The answer where the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(

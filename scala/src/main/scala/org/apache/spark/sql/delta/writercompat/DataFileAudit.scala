@@ -105,7 +105,7 @@ object DataFileAudit {
       table: TableState,
       files: Option[Long] = None
   ): DataFileAudit = {
-    val (findings, totals) = withDescription(spark, s"Reading the footers of ${table.name}") {
+    val (findings, totals) = Described(spark, s"Reading the footers of ${table.name}") {
       summaries(spark, snapshot, table, files).collect().toSeq.partition(_.rule.nonEmpty)
     }
     val fixes = fixesOf(table)
@@ -163,15 +163,6 @@ object DataFileAudit {
 
   private def fixesOf(table: TableState): Map[String, String] =
     WriterCompatRules.footerRules.map(rule => rule.id -> rule.fix(table)).toMap
-
-  private def withDescription[T](spark: SparkSession, description: String)(body: => T): T = {
-    val key = "spark.job.description"
-    val context = spark.sparkContext
-    val before = context.getLocalProperty(key)
-    context.setLocalProperty(key, description)
-    try body
-    finally context.setLocalProperty(key, before)
-  }
 }
 
 /** What the log says of a live file. */

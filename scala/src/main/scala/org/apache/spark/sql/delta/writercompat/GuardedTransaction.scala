@@ -17,7 +17,7 @@ import org.icebergwritercompat.rules._
  *
  * A table without the property is left to Delta alone.
  */
-final class GuardedTransaction(
+class GuardedTransaction(
     deltaLog: DeltaLog,
     catalogTable: Option[CatalogTable],
     snapshot: Snapshot

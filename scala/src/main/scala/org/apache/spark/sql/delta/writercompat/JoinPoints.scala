@@ -115,6 +115,14 @@ object JoinPoints {
     "Iceberg readers, who take the column from the file, would read what Delta does not"
   )
 
+  val Committer: JoinPoint = JoinPoint(
+    "committer",
+    "TransactionalWrite.getCommitter, called once by writeFiles, and the folder that " +
+      "DelayedCommitProtocol puts below the table's own",
+    "files that are written anew lie in one folder, which is named if they are not committed",
+    "nobody could tell these files from those of the table"
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -126,6 +134,7 @@ object JoinPoints {
     CommitLarge,
     Conflicts,
     EmptyStrings,
+    Committer,
     SealedFeatures,
     FeatureMap,
     PropertyEntries,
