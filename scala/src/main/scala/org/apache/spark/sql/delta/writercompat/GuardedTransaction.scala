@@ -77,6 +77,17 @@ class GuardedTransaction(
     }
   }
 
+  /**
+   * Makes this the transaction that gives a table with files the feature, which Delta's own update
+   * of metadata has no way for. The caller has looked at the files, and commits by `commitLarge`:
+   * another version in between fails it.
+   */
+  private[writercompat] def upgradeTo(target: Metadata, needed: Protocol): Unit = {
+    require(newMetadata.isEmpty && switchesOn(target), "not what switches the feature on")
+    newMetadata = Some(target)
+    newProtocol = Some(needed)
+  }
+
   override protected def prepareCommit(
       actions: Seq[Action],
       op: DeltaOperations.Operation
