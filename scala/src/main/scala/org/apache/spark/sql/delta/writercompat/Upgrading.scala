@@ -73,9 +73,13 @@ final class Upgrading(
     val snapshot = table.update()
     if (isOn(snapshot)) unchanged(snapshot)
     else {
-      val dropped = Target(snapshot).droppable(drop).map(_.fix).distinct
+      val judged = judge(snapshot, None)
+      // Nothing is taken away for an upgrade that cannot be.
+      refuse(planOf(judged))
+      val dropped = judged.target.droppable(drop).map(_.fix).distinct
       dropped.foreach(spark.sql)
-      commit(judge(if (dropped.isEmpty) snapshot else table.update(), None), Nil, attempts)
+      val ready = if (dropped.isEmpty) judged else judge(table.update(), Some(judged))
+      commit(ready, Nil, attempts)
     }
   }
 
@@ -269,6 +273,12 @@ final class Upgrading(
 
     def sameAs(other: Target): Boolean =
       metadata == other.metadata && protocol == other.protocol
+
+    /** Whether files are judged alike for both. */
+    def judgesAs(other: Target): Boolean =
+      from.schema == other.from.schema && to.schema == other.to.schema &&
+        FileUpgrade.modeOf(from) == FileUpgrade.modeOf(other.from) &&
+        to.partitionColumns == other.to.partitionColumns && to.maxColumnId == other.to.maxColumnId
   }
 
   /** Which live files of a version cannot stay as they are. */
@@ -302,7 +312,7 @@ final class Upgrading(
   /** Looks at the live files of a version; at those only that an earlier look has not seen. */
   private def judge(snapshot: Snapshot, earlier: Option[Judged]): Judged = {
     val target = Target(snapshot)
-    earlier.filter(_.target.sameAs(target)) match {
+    earlier.filter(_.target.judgesAs(target)) match {
       case None => Judged(snapshot, target, verdicts(target, snapshot.allFiles, snapshot.numOfFiles))
       case Some(seen) =>
         val keys = Seq("path", "deletionVector")
