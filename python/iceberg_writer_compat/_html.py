@@ -83,6 +83,7 @@ def _environment() -> Environment:
         "counts": _counts,
         "enabling": _text.enabling,
         "facts": _text.facts,
+        "plan": _text.plan,
         "quoted": _quoted,
         "ranked": _text.ranked,
         "since": _text.since,

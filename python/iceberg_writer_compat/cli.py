@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, TypeAlias
+from typing import Any, Literal, NoReturn, TextIO, TypeAlias
 
 import click
 from py4j.protocol import Py4JJavaError
@@ -480,16 +480,66 @@ def explain(rules: Sequence[str], form: str) -> int:
 @_command(
     "enable",
     "iceberg-writer-compat enable db.orders",
+    "iceberg-writer-compat enable db.orders --dry-run",
+    "iceberg-writer-compat enable db.orders --rewrite --drop constraints",
+    cls=_ReportCommand,
 )
 @click.argument("table")
-@_session_options
-def enable(table: str, settings: dict[str, str]) -> int:
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "metadata", "rewrite"]),
+    default="auto",
+    help="Never write a data file, write those anew that cannot stay, or that only with --rewrite.",
+)
+@click.option("--rewrite", is_flag=True, help="Data files that cannot stay may be written anew.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="NAME",
+    help="Take away what stands in the way: constraints, change-data-feed, defaults, "
+    "row-tracking, deletion-vectors or checkpoint-protection; may be repeated.",
+)
+@_report_options
+def enable(
+    table: str,
+    mode: Literal["auto", "metadata", "rewrite"],
+    rewrite: bool,
+    dry_run: bool,
+    drop: tuple[str, ...],
+    form: str,
+    html_file: str | None,
+    settings: dict[str, str],
+) -> int:
     """Switch the feature on for TABLE.
 
-    A table that does not comply is refused, with everything that stands against it.
+    One commit does it. Data files that cannot stay as they are, are written anew if that is asked
+    for. What stands in the way is refused all at once, each with the statement that mends it.
+
+    The exit code of a dry run is 0 if the same call without it would succeed, and 1 if not.
     """
-    changed = compat.enable_iceberg_writer_compat(_session(settings), table).changed
-    click.echo(f"{table}: icebergWriterCompatV1 is on" + ("" if changed else ", as it was before"))
+    _require_file(form, html_file)
+    spark = _session(settings)
+    if dry_run:
+        report = compat.enable_iceberg_writer_compat(
+            spark, table, mode=mode, rewrite=rewrite, dry_run=True, drop=drop
+        )
+        _show(compat.Reports((report,)), form, html_file)
+        rewrites = mode == "rewrite" or (mode == "auto" and rewrite)
+        allowed = ("none", "metadata", "rewrite") if rewrites else ("none", "metadata")
+        return 0 if report.plan is not None and report.plan.mode in allowed else _REFUSED
+    if form == "html":
+        raise click.UsageError("--output html is for --dry-run.")
+    with _progress(f"enabling {table}"):
+        result = compat.enable_iceberg_writer_compat(
+            spark, table, mode=mode, rewrite=rewrite, drop=drop
+        )
+    if form == "json":
+        click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
+    else:
+        rewritten = f", {_text.count(result.files_rewritten, 'data file')} written anew"
+        how = rewritten * (result.files_rewritten > 0) if result.changed else ", as it was before"
+        click.echo(f"{table}: icebergWriterCompatV1 is on{how}")
     return 0
 
 

@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog}
 import org.apache.spark.sql.delta.TransactionExecutionObserver
+import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
 import org.icebergwritercompat.{IcebergWriterCompat, Reports}
 import org.icebergwritercompat.kernel.KernelTable
 import org.icebergwritercompat.report._
@@ -48,6 +49,10 @@ class UpgradeSuite extends TableSuite {
   private def errors(report: TableReport): Seq[Finding] =
     report.findings.filter(_.severity == Severity.Error)
 
+  /** Runs `body` with timestamps written as 64 bits, as IcebergCompatV2 has them. */
+  private def micros[T](body: => T): T =
+    withConf("spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS")(body)
+
   /** A table of flat and nested columns without lists and maps, in several files. */
   private def flat(properties: Seq[(String, String)], more: String = ""): TestTable = {
     val table = managed()
@@ -57,7 +62,7 @@ class UpgradeSuite extends TableSuite {
       s"CREATE TABLE ${table.name} (id BIGINT, name STRING, s STRUCT<x: DECIMAL(38, 10), " +
         s"y: STRUCT<z: TIMESTAMP>>, day DATE) USING delta $more $clause"
     )
-    for (i <- 0 until 3) withConf("spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS") {
+    for (i <- 0 until 3) micros {
       sql(
         s"INSERT INTO ${table.name} SELECT id, concat('n', id), named_struct('x', " +
           "CAST(12345678901234567890.0123456789 AS DECIMAL(38, 10)) + id, 'y', named_struct('z', " +
@@ -185,8 +190,8 @@ class UpgradeSuite extends TableSuite {
     upgrade(partitioned)
     val where = s"SELECT * FROM ${partitioned.name} WHERE name = 'n1'"
     assert(filesRead(where) == 2 && spark.sql(where).count() == 2)
-    val digits = stats(table).map(_.at("/maxValues/col-3/col-4").toString).max
-    assert(digits == "12345678901234567919.0123456789")
+    val digits = table.log.liveFiles.values.map(_.get("stats").asText)
+    assert(digits.exists(_.contains("\"col-4\":12345678901234567919.0123456789")))
   }
 
   test("a clustered table stays clustered") {
@@ -246,7 +251,7 @@ class UpgradeSuite extends TableSuite {
   test("only the files that fail are written anew") {
     val table = flat(Nil)
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-    sql(s"INSERT INTO ${table.name} (id) VALUES (100)")
+    micros(sql(s"INSERT INTO ${table.name} (id) VALUES (100)"))
     val kept = table.log.actions(table.log.version).collectFirst { case ("add", add) =>
       add.get("path").asText
     }.get
@@ -404,7 +409,7 @@ class UpgradeSuite extends TableSuite {
     test(s"an append while a table is upgraded $what is upgraded too") {
       val table = make()
       val outcome = race { upgrade(table, mode); () } {
-        sql(s"INSERT INTO ${table.name} (id) VALUES (100)")
+        micros(sql(s"INSERT INTO ${table.name} (id) VALUES (100)"))
       }
       outcome.get
       assert(count(table) == 31)
@@ -445,7 +450,7 @@ class UpgradeSuite extends TableSuite {
     assert(ids.sortBy(_.toString) == Seq.fill(4)(0L) ++ Seq.fill(4)(1L))
   }
 
-  test("a stream that has read everything goes on after the upgrade, and reads nothing twice") {
+  test("a stream goes on after the upgrade where Delta is told to, and reads nothing twice") {
     val (table, target) = (flat(mapped), byPath())
     val checkpoint = SharedSpark.freshFolder().toString
     def run(): Unit = spark.readStream
@@ -453,15 +458,20 @@ class UpgradeSuite extends TableSuite {
       .writeStream
       .format("delta")
       .option("checkpointLocation", checkpoint)
-      .trigger(org.apache.spark.sql.streaming.Trigger.AvailableNow())
+      .trigger(Trigger.AvailableNow())
       .start(target.folder.toString)
       .awaitTermination()
     run()
-    assert(count(target) == 30)
     upgrade(table)
     sql(s"INSERT INTO ${table.name} (id) VALUES (100)")
+    val error = intercept[StreamingQueryException](run())
+    assert(error.getMessage.contains("changing mode is not supported"))
+    val past =
+      "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
+    withConf(past -> "true")(run())
+    sql(s"INSERT INTO ${table.name} (id) VALUES (101)")
     run()
-    assert(count(target) == 31)
-    assert(spark.table(target.name).select("id").distinct().count() == 31)
+    assert(count(target) == 32)
+    assert(spark.table(target.name).select("id").distinct().count() == 32)
   }
 }
