@@ -20,7 +20,9 @@ object UpgradeBenchmark {
     val child =
       new ChildJvm("org.icebergwritercompat.bench.UpgradeWorker", folder.toString, files)
     try {
-      val Seq(clone, look, commit, heap, rewritten, rewrite) = child.answer().map(_.toDouble)
+      val answer = child.answer().map(_.toDouble)
+      val (clone, look, commit) = (answer(0), answer(1), answer(2))
+      val (heap, rewritten, rewrite) = (answer(3), answer(4), answer(5))
       println(f"SHALLOW CLONE of $files files: $clone%.0f ms")
       println(f"upgrade: footers read in $look%.0f ms, committed in $commit%.0f ms")
       println(f"commit ÷ clone: ${commit / clone}%.2f (goal ≤ 1.5)")
