@@ -23,8 +23,8 @@ import scala.util.control.NonFatal
  * Data files written anew, which no commit refers to yet.
  *
  * @param added
- *   the new files, as a commit adds them; they have no tags of the clustering of the old ones, which
- *   the next OPTIMIZE makes anew
+ *   the new files, as a commit adds them; they have no tags of the clustering of the old ones,
+ *   which the next OPTIMIZE makes anew
  * @param folder
  *   the folder below the table's own that holds these files and nothing else
  */
