@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
+from iceberg_writer_compat.bulk import EnableResults, TableProgress, enable_all
 from iceberg_writer_compat.checks import (
     check,
     explain,
@@ -19,6 +20,7 @@ from iceberg_writer_compat.checks import (
 )
 from iceberg_writer_compat.exceptions import (
     IcebergWriterCompatError,
+    JournalError,
     NoActiveSessionError,
     NotInstalledError,
     SparkConnectNotSupportedError,
@@ -61,6 +63,7 @@ __all__ = [
     "Column",
     "DisableResult",
     "EnableResult",
+    "EnableResults",
     "Enabling",
     "Facts",
     "Feature",
@@ -68,6 +71,7 @@ __all__ = [
     "Finding",
     "History",
     "IcebergWriterCompatError",
+    "JournalError",
     "NoActiveSessionError",
     "NotInstalledError",
     "Place",
@@ -80,6 +84,7 @@ __all__ = [
     "SparkConnectNotSupportedError",
     "Step",
     "TableError",
+    "TableProgress",
     "UnknownReportFormatError",
     "UnreadableTableError",
     "UnsupportedSparkVersionError",
@@ -87,6 +92,7 @@ __all__ = [
     "check",
     "configure_spark_with_iceberg_writer_compat",
     "disable_iceberg_writer_compat",
+    "enable_all",
     "enable_iceberg_writer_compat",
     "explain",
     "history",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from iceberg_writer_compat.bulk import EnableResults, TableProgress
     from iceberg_writer_compat.report import (
         Enabling,
         Facts,
@@ -257,6 +258,44 @@ def error(value: TableError) -> str:
 def reports(value: Reports) -> str:
     """Several reports in full."""
     return "\n\n".join([*map(str, value), overall(value)])
+
+
+def progress(value: TableProgress) -> str:
+    """How far a table of many has come, in a few words."""
+    if value.result is not None:
+        done = value.result
+        how = "" if done.changed else ", as it was before"
+        if done.files_rewritten:
+            how = f", {count(done.files_rewritten, 'data file')} written anew"
+        return f"icebergWriterCompatV1 is on{how}"
+    if value.state == "failed":
+        return "failed, and is as it was"
+    return "left for another run"
+
+
+def enabled(value: EnableResults) -> str:
+    """What enabling did to many tables, in a few words."""
+    counts = {"done": len(value.done), "failed": len(value.failed), "left": len(value.left)}
+    listed = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
+    told = f"{count(len(value), 'table')}: {listed}" if listed else "no tables"
+    return told + " (interrupted)" * value.interrupted
+
+
+def results(value: EnableResults) -> str:
+    """What enabling did to many tables, in full."""
+    lines: list[str] = []
+    for table in value:
+        lines.append(f"{_plain(table.table)}: {table.verdict}")
+        if table.error is not None:
+            lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
+    return "\n".join(lines if len(value) == 1 else [*lines, *[""] * bool(lines), enabled(value)])
+
+
+def seconds(value: TableProgress) -> str:
+    """How long a table took."""
+    if value.started is None or value.finished is None:
+        return ""
+    return f"{(value.finished - value.started).total_seconds():,.1f} s"
 
 
 def rule(value: RuleText) -> str:
