@@ -208,7 +208,9 @@ def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
         assert oracle.check(path) == []
         assert rows(spark, f"delta.`{path}`") == kept[path]
         folders = [folder for folder in path.glob("rewritten-*") if folder.is_dir()]
-        live = {file.parts[0] for file in (Path(f.add["path"]) for f in oracle.read_log(path).files)}
+        live = {
+            file.parts[0] for file in (Path(f.add["path"]) for f in oracle.read_log(path).files)
+        }
         assert live and live <= {folder.name for folder in folders}
     assert all(json.loads(line)["format"] == 1 for line in journal.read_text().splitlines())
 
