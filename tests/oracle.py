@@ -112,6 +112,7 @@ class File:
 
     add: Json
     written_under: Json
+    entered_under: Json
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,8 @@ def read_log(table: Path) -> Log:
     history: list[Json] = []
     live: dict[str, Json] = {}
     first_written_under: dict[str, Json] = {}
+    # An upgrade enters files again, under the names that the columns have from then on.
+    entered_under: dict[str, Json] = {}
     for version in found:
         text = (table / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8")
         actions = [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -173,8 +176,17 @@ def read_log(table: Path) -> Log:
                 path = unquote(action["add"]["path"])
                 live[path] = action["add"]
                 first_written_under.setdefault(path, metadata)
-    files = tuple(File(live[path], first_written_under[path]) for path in sorted(live))
+                if not _has_feature(entered_under.get(path, {})):
+                    entered_under[path] = metadata
+    files = tuple(
+        File(live[path], first_written_under[path], entered_under[path]) for path in sorted(live)
+    )
     return Log(found[-1], protocol, metadata, tuple(history), files)
+
+
+def _has_feature(metadata: Json) -> bool:
+    enabled = metadata.get("configuration", {}).get("delta.enableIcebergWriterCompatV1")
+    return bool(enabled == "true")
 
 
 def check(table: Path) -> list[str]:
@@ -413,9 +425,9 @@ def _file_problems(table: Path, log: Log, file: File) -> Iterator[str]:
     if add.get("deletionVector"):
         yield "has a deletion vector"
     stats = json.loads(add.get("stats") or "{}")
-    columns = _schema(file.written_under).children
+    columns = _schema(file.entered_under).children
     names = {column.path: str(column.physical_name) for column in columns}
-    partition = [names.get(c, c) for c in file.written_under.get("partitionColumns", [])]
+    partition = [names.get(c, c) for c in file.entered_under.get("partitionColumns", [])]
     if sorted(add.get("partitionValues", {})) != sorted(partition):
         yield f"partitionValues are keyed by {sorted(add.get('partitionValues', {}))}"
     for kind in ("minValues", "maxValues", "nullCount"):

@@ -106,6 +106,7 @@ def report(*findings: Json, **changes: Any) -> Json:
         "findings": list(findings),
         "audit": None,
         "history": None,
+        "plan": None,
     } | changes
 
 
@@ -166,4 +167,38 @@ def past() -> Json:
         ),
         kind="history",
         history={"from_version": 0, "to_version": 12},
+    )
+
+
+def planned() -> Json:
+    """A plan that keeps some files and writes others anew."""
+    group = {"reason": "These files are as they should be.", "rules": [], "examples": []}
+    step = {"files": None, "bytes": None}
+    return report(
+        finding("E4", "warning", place=place("files"), files=3, examples=["a.parquet"]),
+        kind="plan",
+        enabled=False,
+        compliant=False,
+        plan={
+            "mode": "rewrite",
+            "steps": [
+                {"name": "drop", "what": "ALTER TABLE db.t DROP CONSTRAINT c", **step},
+                {"name": "rewrite", "what": "rows are written", "files": 3, "bytes": 2048},
+                {"name": "commit", "what": "one commit", **step},
+            ],
+            "groups": [
+                {"verdict": "keep", "files": 1197, "bytes": 4096, **group},
+                {
+                    "verdict": "rewrite",
+                    "reason": "Column `t` is stored as int96.",
+                    "rules": ["E4", "E5"],
+                    "files": 3,
+                    "bytes": 2048,
+                    "examples": ["a.parquet"],
+                },
+            ],
+            "files_to_rewrite": 3,
+            "bytes_to_rewrite": 2048,
+            "statements": ["ALTER TABLE db.t DROP CONSTRAINT c"],
+        },
     )

@@ -101,7 +101,7 @@ def test_refused(table: Table) -> None:
     table.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS a")
     result = run("enable", table.name)
     assert result.exit_code == 1
-    assert result.stderr.startswith("[DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.TABLE_NOT_COMPLIANT]")
+    assert result.stderr.startswith("[DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.REWRITE_NEEDED]")
     assert "\tat " not in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -208,7 +208,7 @@ def test_maven_coordinate() -> None:
 
 def test_no_session() -> None:
     with pytest.raises(NoActiveSessionError, match="no active Spark session"):
-        enable_iceberg_writer_compat(None)  # type: ignore[arg-type]
+        enable_iceberg_writer_compat(None)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("wrong", ["spark", 1, SparkSession, SparkSession.Builder()])

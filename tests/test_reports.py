@@ -274,6 +274,24 @@ def test_text_of_a_history_and_an_audit() -> None:
     )
 
 
+def test_text_of_a_plan() -> None:
+    plan = Report.from_dict(samples.planned())
+    lines = str(plan).splitlines()
+    assert lines[0].endswith(": 3 data files, 2.0 KiB, would be written anew")
+    assert "  drop              ALTER TABLE db.t DROP CONSTRAINT c" in lines
+    assert "  rewrite           rows are written: 3 files, 2.0 KiB" in lines
+    wanted = "  files: rewrite    3 files, 2.0 KiB. Column `t` is stored as int96. (E4, E5)"
+    assert wanted in lines
+    assert Report.from_json(plan.to_json()) == plan
+    assert "Column `t` is stored as int96." in plan.to_html()
+
+
+def test_report_of_an_older_version_is_read() -> None:
+    older = samples.report()
+    del older["plan"]
+    assert Report.from_dict(older).plan is None
+
+
 def test_text_of_several_tables() -> None:
     text = str(several())
     assert text.endswith("\n\n3 tables: 1 compliant, 1 not compliant, 1 could not be read")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
+from iceberg_writer_compat.bulk import EnableResults, TableProgress, enable_all
 from iceberg_writer_compat.checks import (
     check,
     explain,
@@ -19,6 +20,7 @@ from iceberg_writer_compat.checks import (
 )
 from iceberg_writer_compat.exceptions import (
     IcebergWriterCompatError,
+    JournalError,
     NoActiveSessionError,
     NotInstalledError,
     SparkConnectNotSupportedError,
@@ -33,12 +35,15 @@ from iceberg_writer_compat.report import (
     Enabling,
     Facts,
     Feature,
+    FileGroup,
     Finding,
     History,
     Place,
+    Plan,
     Report,
     Reports,
     RuleText,
+    Step,
     TableError,
 )
 from iceberg_writer_compat.session import (
@@ -58,22 +63,28 @@ __all__ = [
     "Column",
     "DisableResult",
     "EnableResult",
+    "EnableResults",
     "Enabling",
     "Facts",
     "Feature",
+    "FileGroup",
     "Finding",
     "History",
     "IcebergWriterCompatError",
+    "JournalError",
     "NoActiveSessionError",
     "NotInstalledError",
     "Place",
+    "Plan",
     "PublishResult",
     "PublishStatus",
     "Report",
     "Reports",
     "RuleText",
     "SparkConnectNotSupportedError",
+    "Step",
     "TableError",
+    "TableProgress",
     "UnknownReportFormatError",
     "UnreadableTableError",
     "UnsupportedSparkVersionError",
@@ -81,6 +92,7 @@ __all__ = [
     "check",
     "configure_spark_with_iceberg_writer_compat",
     "disable_iceberg_writer_compat",
+    "enable_all",
     "enable_iceberg_writer_compat",
     "explain",
     "history",

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from iceberg_writer_compat import _text
 
 if TYPE_CHECKING:
+    from iceberg_writer_compat.bulk import EnableResults
     from iceberg_writer_compat.report import Column, Finding, Report, Reports, Severity
 
 _LISTED = 20
@@ -45,6 +46,15 @@ class _Branch:
 
 def page(reports: Reports) -> str:
     """A whole page."""
+    return _render("report.html", reports=reports, severities=_text.SEVERITIES)
+
+
+def results(value: EnableResults) -> str:
+    """A whole page on what enabling did to many tables."""
+    return _render("results.html", results=value)
+
+
+def _render(template: str, **values: object) -> str:
     loader = _environment().loader
     assert loader is not None
     script, style = (
@@ -52,14 +62,16 @@ def page(reports: Reports) -> str:
     )
     # What a table's names hold can then never run, even if it got past the escaping.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    template = _environment().get_template("report.html")
-    return template.render(
-        reports=reports,
-        script=script,
-        style=style,
-        script_hash=f"sha256-{digest}",
-        severities=_text.SEVERITIES,
-        version=version("iceberg-writer-compat"),
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            script=script,
+            style=style,
+            script_hash=f"sha256-{digest}",
+            version=version("iceberg-writer-compat"),
+            **values,
+        )
     )
 
 
@@ -83,8 +95,10 @@ def _environment() -> Environment:
         "counts": _counts,
         "enabling": _text.enabling,
         "facts": _text.facts,
+        "plan": _text.plan,
         "quoted": _quoted,
         "ranked": _text.ranked,
+        "seconds": _text.seconds,
         "since": _text.since,
         "size": _text.size,
         "source": _text.source,

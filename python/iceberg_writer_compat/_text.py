@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from iceberg_writer_compat.bulk import EnableResults, TableProgress
     from iceberg_writer_compat.report import (
         Enabling,
         Facts,
         Finding,
         Place,
+        Plan,
         Report,
         Reports,
         RuleText,
@@ -34,6 +36,8 @@ def verdict(report: Report) -> str:
     counts += [count(warnings, "warning")] * (warnings > 0)
     if report.history is not None:
         return _history_verdict(report)
+    if report.plan is not None:
+        return _plan_verdict(report.plan, violations)
     if report.kind == "would_break":
         answer = "this would break it" if violations else "this would not break it"
     elif report.compliant:
@@ -43,6 +47,16 @@ def verdict(report: Report) -> str:
     else:
         answer = "not enabled"
     return ": ".join([answer, ", ".join(counts)] if counts else [answer])
+
+
+def _plan_verdict(plan: Plan, violations: int) -> str:
+    return {
+        "none": "the feature is on, nothing to do",
+        "metadata": "one commit switches the feature on, no data file is written",
+        "rewrite": f"{count(plan.files_to_rewrite, 'data file')}, {size(plan.bytes_to_rewrite)}, "
+        "would be written anew",
+        "blocked": f"{count(violations, 'obstacle')} in the way",
+    }[plan.mode]
 
 
 def _history_verdict(report: Report) -> str:
@@ -161,6 +175,25 @@ def audit(report: Report) -> str:
     return f"{kind}{read} of {report.audit.files_live:,}, {size(report.audit.bytes)}"
 
 
+def plan(value: Plan) -> Iterator[tuple[str, str]]:
+    """The steps of a plan, and what becomes of the data files, each with its name."""
+    for step in value.steps:
+        yield step.name, step.what + _files(step.files, step.bytes)
+    for group in value.groups:
+        rules = f" ({', '.join(group.rules)})" if group.rules else ""
+        listed = "\n".join([f"{group.reason}{rules}", *group.examples])
+        yield (
+            f"files: {group.verdict}",
+            _files(group.files, group.bytes).lstrip(": ") + f". {listed}",
+        )
+    for statement in value.statements if value.mode == "blocked" else ():
+        yield "to be run", statement
+
+
+def _files(number: int | None, amount: int | None) -> str:
+    return "" if number is None else f": {count(number, 'file')}, {size(amount or 0)}"
+
+
 def since(finding: Finding) -> str:
     """When a finding of a history came, and went."""
     if finding.first_version is None:
@@ -181,6 +214,8 @@ def report(value: Report) -> str:
         named.insert(0, ("statement", value.statement))
     lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
     lines += [line for name, text in named for line in _entry(name, text, 18)]
+    if value.plan is not None:
+        lines += ["", *(line for name, text in plan(value.plan) for line in _entry(name, text, 18))]
     for severity in SEVERITIES:
         findings = [finding for finding in value.findings if finding.severity == severity]
         for group in by_rule(findings).values():
@@ -223,6 +258,44 @@ def error(value: TableError) -> str:
 def reports(value: Reports) -> str:
     """Several reports in full."""
     return "\n\n".join([*map(str, value), overall(value)])
+
+
+def progress(value: TableProgress) -> str:
+    """How far a table of many has come, in a few words."""
+    if value.result is not None:
+        done = value.result
+        how = "" if done.changed else ", as it was before"
+        if done.files_rewritten:
+            how = f", {count(done.files_rewritten, 'data file')} written anew"
+        return f"icebergWriterCompatV1 is on{how}"
+    if value.state == "failed":
+        return "failed, and is as it was"
+    return "left for another run"
+
+
+def enabled(value: EnableResults) -> str:
+    """What enabling did to many tables, in a few words."""
+    counts = {"done": len(value.done), "failed": len(value.failed), "left": len(value.left)}
+    listed = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
+    told = f"{count(len(value), 'table')}: {listed}" if listed else "no tables"
+    return told + " (interrupted)" * value.interrupted
+
+
+def results(value: EnableResults) -> str:
+    """What enabling did to many tables, in full."""
+    lines: list[str] = []
+    for table in value:
+        lines.append(f"{_plain(table.table)}: {table.verdict}")
+        if table.error is not None:
+            lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
+    return "\n".join(lines if len(value) == 1 else [*lines, *[""] * bool(lines), enabled(value)])
+
+
+def seconds(value: TableProgress) -> str:
+    """How long a table took."""
+    if value.started is None or value.finished is None:
+        return ""
+    return f"{(value.finished - value.started).total_seconds():,.1f} s"
 
 
 def rule(value: RuleText) -> str:

@@ -161,6 +161,9 @@ def tables_in(
     if schema is not None:
         schemas = [".".join(map(_quoted, _jvm.name_parts(spark, schema)))]
     else:
+        # SHOW NAMESPACES takes the name of a schema as well, and then shows nothing.
+        with _jvm.without_stack():
+            spark._jsparkSession.sessionState().catalogManager().catalog(str(catalog))
         name = _quoted(str(catalog))
         # Spark quotes these names where it must.
         rows = spark.sql(f"SHOW NAMESPACES IN {name}").collect()

@@ -141,8 +141,11 @@ def _say(error: Exception, table: str | None = None) -> None:
 
 
 def _exit_code(error: Exception) -> int:
-    refused = (_jvm.condition(error) or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
-    return _REFUSED if refused else _FAILED
+    return _REFUSED if _is_refusal(_jvm.condition(error)) else _FAILED
+
+
+def _is_refusal(condition: str | None) -> bool:
+    return (condition or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
 
 
 def _session(settings: dict[str, str]) -> SparkSession:
@@ -291,18 +294,38 @@ def _report(
 ) -> int:
     """Asks about every table, and reports."""
     _require_file(form, html_file)
+    named = _named(tables, schemas, catalogs, listed)
+    spark = _session(settings)
+    names = _names(spark, named, schemas, catalogs)
+    if not names:
+        return _FAILED
+    return _show(compat.Reports(tuple(_asked(spark, names, ask))), form, html_file)
+
+
+def _named(
+    tables: Sequence[str],
+    schemas: Sequence[str],
+    catalogs: Sequence[str],
+    listed: TextIO | None,
+) -> list[str]:
+    """The tables that are named one by one, here or in a file."""
     lines = [line.strip() for line in listed or ()]
     names = [*tables, *(line for line in lines if line and not line.startswith("#"))]
     if not (names or schemas or catalogs or listed):
         raise click.UsageError("Name a TABLE, or use --schema, --catalog or --from-file.")
-    spark = _session(settings)
+    return names
+
+
+def _names(
+    spark: SparkSession, named: Sequence[str], schemas: Sequence[str], catalogs: Sequence[str]
+) -> list[str]:
+    """All tables that are asked for, each once; says so if there are none."""
+    names = list(named)
     names += [name for schema in schemas for name in compat.tables_in(spark, schema)]
     names += [name for catalog in catalogs for name in compat.tables_in(spark, catalog=catalog)]
-    names = list(dict.fromkeys(names))
     if not names:
         click.echo("There is no Delta table to look at.", err=True)
-        return _FAILED
-    return _show(compat.Reports(tuple(_asked(spark, names, ask))), form, html_file)
+    return list(dict.fromkeys(names))
 
 
 def _asked(
@@ -329,23 +352,30 @@ def _require_file(form: str, html_file: str | None) -> None:
 
 
 def _show(reports: compat.Reports, form: str, html_file: str | None) -> int:
-    if form == "json":
-        click.echo(reports.to_json())
-    elif form == "html" and html_file not in (None, "-"):
-        try:
-            Path(str(html_file)).write_text(reports.to_html(), encoding="utf-8")
-        except OSError as error:
-            click.echo(f"{html_file} could not be written: {error.strerror}", err=True)
-            return _FAILED
-    elif form == "html":
-        click.echo(reports.to_html())
-    else:
-        shown = [str(report) for report in reports.reports]
-        shown += [reports.verdict] * (len(reports) > 1)
-        click.echo("\n\n".join(shown), nl=bool(shown))
-    if reports.errors:
+    shown = [str(report) for report in reports.reports]
+    shown += [reports.verdict] * (len(reports) > 1)
+    if not _write(reports, "\n\n".join(shown), form, html_file) or reports.errors:
         return _FAILED
     return 0 if reports.compliant else _REFUSED
+
+
+def _write(
+    answer: compat.Reports | compat.EnableResults, text: str, form: str, html_file: str | None
+) -> bool:
+    """Gives the answer in the form that was asked for; false if that failed."""
+    if form == "json":
+        click.echo(answer.to_json())
+    elif form == "html" and html_file not in (None, "-"):
+        try:
+            Path(str(html_file)).write_text(answer.to_html(), encoding="utf-8")
+        except OSError as error:
+            click.echo(f"{html_file} could not be written: {error.strerror}", err=True)
+            return False
+    elif form == "html":
+        click.echo(answer.to_html())
+    else:
+        click.echo(text, nl=bool(text))
+    return True
 
 
 @_command(
@@ -480,17 +510,106 @@ def explain(rules: Sequence[str], form: str) -> int:
 @_command(
     "enable",
     "iceberg-writer-compat enable db.orders",
+    "iceberg-writer-compat enable db.orders --dry-run",
+    "iceberg-writer-compat enable db.orders --rewrite --drop constraints",
+    "iceberg-writer-compat enable --schema db --journal db.journal --output html report.html",
+    cls=_ReportCommand,
 )
-@click.argument("table")
-@_session_options
-def enable(table: str, settings: dict[str, str]) -> int:
-    """Switch the feature on for TABLE.
+@_tables_options
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "metadata", "rewrite"]),
+    default="auto",
+    help="Never write a data file, write those anew that cannot stay, or that only with --rewrite.",
+)
+@click.option("--rewrite", is_flag=True, help="Data files that cannot stay may be written anew.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="NAME",
+    help="Take away what stands in the way: constraints, change-data-feed, defaults, "
+    "row-tracking, deletion-vectors or checkpoint-protection; may be repeated.",
+)
+@click.option(
+    "--parallelism",
+    type=click.IntRange(min=1),
+    default=2,
+    metavar="N",
+    help="Of several tables, work on N at a time.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Remember in FILE how far each table has come; the same command goes on from there.",
+)
+@_report_options
+def enable(
+    tables: Sequence[str],
+    schemas: Sequence[str],
+    catalogs: Sequence[str],
+    listed: TextIO | None,
+    form: str,
+    html_file: str | None,
+    settings: dict[str, str],
+    **how: Any,
+) -> int:
+    """Switch the feature on for tables.
 
-    A table that does not comply is refused, with everything that stands against it.
+    One commit does it. Data files that cannot stay as they are, are written anew if that is asked
+    for. What stands in the way is refused all at once, each with the statement that mends it, and
+    the table is as it was. Of several tables, none stops another; Ctrl-C lets no further one begin.
+
+    The exit code is 0 if every table has the feature, 1 if one is refused, and 2 if one fails
+    otherwise. That of a dry run is 0 if the same call without it would succeed, and 1 if not.
     """
-    changed = compat.enable_iceberg_writer_compat(_session(settings), table).changed
-    click.echo(f"{table}: icebergWriterCompatV1 is on" + ("" if changed else ", as it was before"))
-    return 0
+    _require_file(form, html_file)
+    named = _named(tables, schemas, catalogs, listed)
+    spark = _session(settings)
+    names = _names(spark, named, schemas, catalogs)
+    if not names:
+        return _FAILED
+    if names == list(tables) and len(names) == 1 and how["journal"] is None:
+        return _enable_one(spark, names[0], form, html_file, how)
+    # Every table is planned and then enabled.
+    with _progress("tables", len(names) * (1 if how["dry_run"] else 2)) as advance:
+        answer = compat.enable_all(
+            spark, names, notify=lambda step: advance(f"{step.table} ({step.state})"), **how
+        )
+    if isinstance(answer, compat.Reports):
+        return _show_plans(answer, form, html_file, how)
+    if not _write(answer, str(answer), form, html_file):
+        return _FAILED
+    if answer.interrupted:
+        return _INTERRUPTED
+    refusals = [_is_refusal(table.error.condition) for table in answer.failed if table.error]
+    return 0 if not refusals else _REFUSED if all(refusals) else _FAILED
+
+
+# The one table has its error where the errors of all other commands are.
+def _enable_one(
+    spark: SparkSession, table: str, form: str, html_file: str | None, how: dict[str, Any]
+) -> int:
+    chosen = {key: how[key] for key in ("mode", "rewrite", "drop", "dry_run")}
+    with _progress(f"enabling {table}"):
+        answer = compat.enable_iceberg_writer_compat(spark, table, **chosen)
+    if isinstance(answer, compat.Report):
+        return _show_plans(compat.Reports((answer,)), form, html_file, how)
+    done = compat.EnableResults((compat.TableProgress(table, "done", result=answer),))
+    return 0 if _write(done, str(done), form, html_file) else _FAILED
+
+
+def _show_plans(
+    plans: compat.Reports, form: str, html_file: str | None, how: dict[str, Any]
+) -> int:
+    _show(plans, form, html_file)
+    if plans.errors:
+        return _FAILED
+    rewrites = how["mode"] == "rewrite" or (how["mode"] == "auto" and how["rewrite"])
+    allowed = ("none", "metadata", "rewrite") if rewrites else ("none", "metadata")
+    succeed = all(report.plan and report.plan.mode in allowed for report in plans.reports)
+    return 0 if succeed else _REFUSED
 
 
 @_command(

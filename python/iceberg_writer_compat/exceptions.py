@@ -42,3 +42,7 @@ class UnreadableTableError(IcebergWriterCompatError):
 
 class UnknownReportFormatError(IcebergWriterCompatError, ValueError):
     """A report was written by a version of this project that this one cannot read."""
+
+
+class JournalError(IcebergWriterCompatError):
+    """The journal of a run over many tables cannot be read or written."""

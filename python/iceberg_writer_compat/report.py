@@ -21,7 +21,7 @@ from iceberg_writer_compat.exceptions import NoActiveSessionError, UnknownReport
 
 FORMAT = 1
 
-Kind = Literal["check", "verify", "would_break", "history"]
+Kind = Literal["check", "verify", "would_break", "history", "plan"]
 Severity = Literal["error", "warning", "info"]
 PlaceKind = Literal["column", "property", "feature", "protocol", "file", "files", "statement"]
 
@@ -178,6 +178,66 @@ class History:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A step of a plan.
+
+    Attributes:
+        name: What kind of step it is; `drop` is a statement that is run first.
+        what: What is done.
+        files: The number of files it is about; None if it is about none.
+        bytes: Their size.
+    """
+
+    name: str
+    what: str
+    files: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Live data files with one fate for the same reasons.
+
+    Attributes:
+        verdict: `blocked` where writing them anew would not help.
+        reason: Why.
+        rules: The rules that they would break as they are.
+        files: How many they are.
+        bytes: Their size.
+        examples: The paths of at most five of them.
+    """
+
+    verdict: Literal["keep", "rewrite", "blocked"]
+    reason: str
+    rules: tuple[str, ...]
+    files: int
+    bytes: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the feature is to be switched on for a table.
+
+    Attributes:
+        mode: `none` where it is on, `metadata` where every data file stays as it is.
+        steps: What is done, in this order.
+        groups: What becomes of the data files.
+        files_to_rewrite: The number of data files that have to be written anew.
+        bytes_to_rewrite: Their size.
+        statements: What takes away what stands in the way: run first if it was asked for with
+            `drop`, left to the user otherwise.
+    """
+
+    mode: Literal["none", "metadata", "rewrite", "blocked"]
+    steps: tuple[Step, ...]
+    groups: tuple[FileGroup, ...]
+    files_to_rewrite: int
+    bytes_to_rewrite: int
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """What is to be said about one table.
 
@@ -196,6 +256,7 @@ class Report:
         findings: Everything that was found.
         audit: What `verify` has read.
         history: The versions that `history` has read.
+        plan: How the feature is to be switched on; of a plan.
     """
 
     kind: Kind
@@ -212,13 +273,14 @@ class Report:
     findings: tuple[Finding, ...]
     audit: Audit | None
     history: History | None
+    plan: Plan | None = None
     _spark: SparkSession | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], spark: SparkSession | None = None) -> Report:
         """Reads a report; the session is the one that `to_df` uses."""
         _require_format(value)
-        report = _decode(cls, value, "report")
+        report = _decode(cls, {"plan": None, **value}, "report")
         object.__setattr__(report, "_spark", spark)
         return report
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Literal, overload
 
 from pyspark.sql import SparkSession
 
 from iceberg_writer_compat import _jvm
+from iceberg_writer_compat.report import Report
+
+Mode = Literal["auto", "metadata", "rewrite"]
 
 
 @dataclass(frozen=True)
@@ -17,10 +23,20 @@ class EnableResult:
     Attributes:
         table: The name or path of the table; None for new tables of the session.
         changed: False if the feature was on before.
+        version: The newest version of the table now; None without a table, as for the mode.
+        mode: Which way it went; `none` if the feature was on before.
+        files_rewritten: How many data files were written anew.
+        bytes_rewritten: Their size before.
+        files_kept: How many data files stayed as they were.
     """
 
     table: str | None
     changed: bool
+    version: int | None = field(default=None, compare=False)
+    mode: Literal["none", "metadata", "rewrite"] | None = field(default=None, compare=False)
+    files_rewritten: int = field(default=0, compare=False)
+    bytes_rewritten: int = field(default=0, compare=False)
+    files_kept: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -36,22 +52,68 @@ class DisableResult:
     changed: bool
 
 
+@overload
 def enable_iceberg_writer_compat(
-    spark: SparkSession, table: str | os.PathLike[str] | None = None
-) -> EnableResult:
+    spark: SparkSession,
+    table: str | os.PathLike[str] | None = None,
+    *,
+    mode: Mode = "auto",
+    rewrite: bool = False,
+    dry_run: Literal[False] = False,
+    drop: Collection[str] = (),
+) -> EnableResult: ...
+@overload
+def enable_iceberg_writer_compat(
+    spark: SparkSession,
+    table: str | os.PathLike[str],
+    *,
+    mode: Mode = "auto",
+    rewrite: bool = False,
+    dry_run: Literal[True],
+    drop: Collection[str] = (),
+) -> Report: ...
+def enable_iceberg_writer_compat(
+    spark: SparkSession,
+    table: str | os.PathLike[str] | None = None,
+    *,
+    mode: Mode = "auto",
+    rewrite: bool = False,
+    dry_run: bool = False,
+    drop: Collection[str] = (),
+) -> EnableResult | Report:
     """Switches `icebergWriterCompatV1` on for a table, given by name or path.
 
-    Without a table, new tables of the session have the feature from now on. A table that holds
-    data in a layout the feature does not allow is refused, with everything that stands against
-    it.
+    Without a table, new tables of the session have the feature from now on. A table that exists
+    gets it by one commit, which enters its data files in the log again; files that cannot stay as
+    they are can be written anew before it. What stands in the way is refused all at once, each
+    with the statement that mends it.
+
+    Args:
+        spark: A session that has the extension.
+        table: A name or path.
+        mode: `metadata` never writes a data file, `rewrite` writes those anew that cannot stay,
+            and `auto` does so only with `rewrite`.
+        rewrite: Whether `auto` may write data files anew.
+        dry_run: Answer with the plan as a report, and change nothing.
+        drop: What may be taken away that stands in the way: `constraints`, `change-data-feed`,
+            `defaults`, `row-tracking`, `deletion-vectors` and `checkpoint-protection`.
     """
     facade = _jvm.require(spark)
+    session = spark._jsparkSession
     name = _name(table)
-    if name is not None:
-        return EnableResult(name, facade.enable(spark._jsparkSession, name))
-    changed = not facade.isEnabledByDefault(spark._jsparkSession)
-    facade.enableByDefault(spark._jsparkSession)
-    return EnableResult(None, changed)
+    if name is None:
+        if mode != "auto" or rewrite or dry_run or drop:
+            raise TypeError("mode, rewrite, dry_run and drop are about a table; name one.")
+        changed = not facade.isEnabledByDefault(session)
+        facade.enableByDefault(session)
+        return EnableResult(None, changed)
+    if isinstance(drop, str):
+        raise TypeError("drop is a list of names, such as ['constraints'].")
+    asked = (session, name, mode, rewrite, list(drop))
+    with _jvm.without_stack():
+        if dry_run:
+            return Report.from_json(facade.upgradePlan(*asked), spark)
+        return EnableResult(**{**json.loads(facade.upgrade(*asked)), "table": name})
 
 
 def disable_iceberg_writer_compat(

@@ -5,6 +5,7 @@ import org.apache.spark.sql.delta.writercompat.{
   DeltaTables,
   PublishHook,
   Publishing,
+  Upgrading,
   WriterCompatHooks,
   WriterCompatProperty
 }
@@ -12,6 +13,9 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.rules.WriterCompatRules
+
+import java.util.{List => JList}
+import scala.jdk.CollectionConverters._
 
 /** What a program can ask for; the Python package calls nothing else. */
 object IcebergWriterCompat {
@@ -34,9 +38,41 @@ object IcebergWriterCompat {
   def isEnabledByDefault(spark: SparkSession): Boolean =
     spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(_.equalsIgnoreCase("true"))
 
-  /** Switches the feature on for a table, given by name or path; false if it was on. */
+  /**
+   * Switches the feature on for a table, given by name or path; false if it was on. No data file is
+   * written anew.
+   */
   def enable(spark: SparkSession, table: String): Boolean =
-    DeltaTables.enable(spark, DeltaTables.find(spark, table))
+    Upgrading.of(spark, table, "auto", rewrite = false, Nil).run().changed
+
+  /**
+   * Switches the feature on for a table, given by name or path; what that did, as JSON.
+   *
+   * @param mode
+   *   `auto`, `metadata` or `rewrite`
+   * @param rewrite
+   *   whether `auto` may write data files anew
+   * @param drop
+   *   what is to be taken away that stands in the way, by the names of `Drop`
+   */
+  def upgrade(
+      spark: SparkSession,
+      table: String,
+      mode: String,
+      rewrite: Boolean,
+      drop: JList[String]
+  ): String =
+    ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq).run())
+
+  /** What that would do, as the JSON of a report; nothing is written. */
+  def upgradePlan(
+      spark: SparkSession,
+      table: String,
+      mode: String,
+      rewrite: Boolean,
+      drop: JList[String]
+  ): String =
+    ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq))
 
   /** Takes the feature out of a table, given by name or path; false if it was not there. */
   def disable(spark: SparkSession, table: String): Boolean =

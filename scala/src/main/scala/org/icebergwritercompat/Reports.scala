@@ -2,7 +2,7 @@ package org.icebergwritercompat
 
 import org.apache.spark.sql.delta.DeltaThrowable
 import org.apache.spark.sql.{AnalysisException, SparkSession}
-import org.apache.spark.sql.delta.writercompat.{TableHistory, TableInspector, WouldBreak}
+import org.apache.spark.sql.delta.writercompat.{TableHistory, TableInspector, Upgrading, WouldBreak}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.TableReport
@@ -36,6 +36,16 @@ object Reports {
   /** What it would mean if the columns of a table were these. */
   def wouldBreak(spark: SparkSession, table: String, schema: StructType): TableReport =
     answer(table)(new WouldBreak(spark).schema(table, schema))
+
+  /** What it takes to switch the feature on, once its data files have been looked at. */
+  def plan(
+      spark: SparkSession,
+      table: String,
+      mode: String,
+      rewrite: Boolean,
+      drop: Seq[String]
+  ): TableReport =
+    answer(table)(Upgrading.of(spark, table, mode, rewrite, drop).plan())
 
   // What Spark and Delta object to is clear already; the others are of the log.
   private def answer(table: String)(report: => TableReport): TableReport =

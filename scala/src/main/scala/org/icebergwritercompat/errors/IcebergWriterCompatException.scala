@@ -58,19 +58,83 @@ object IcebergWriterCompatException {
 
   /** The refusal to switch the feature on, with everything that stands against it. */
   def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException = {
-    val listed = findings.take(findingsListed).map(finding => s"\n- ${finding.summary}")
-    val left = findings.size - listed.size
     new IcebergWriterCompatException(
       s"$Violation.TABLE_NOT_COMPLIANT",
       Map(
         "table" -> table.name,
         "rule" -> findings.map(_.rule.id).distinct.mkString(", "),
         "count" -> findings.size.toString,
-        "findings" -> (listed ++ Option.when(left > 0)(s"\n- and $left more")).mkString,
+        "findings" -> list(findings.map(_.summary)),
         "fix" -> Fix.copyInto(table)
       )
     )
   }
+
+  /**
+   * The refusal to switch the feature on, with everything that stands in the way.
+   *
+   * @param blockers
+   *   the rule, what was found, and the statement that mends it
+   * @param fix
+   *   what mends all of them, where one call does
+   */
+  def upgradeBlocked(
+      table: String,
+      blockers: Seq[(String, String, String)],
+      fix: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.UPGRADE_BLOCKED",
+      Map(
+        "table" -> table,
+        "rule" -> blockers.map(_._1).distinct.mkString(", "),
+        "count" -> blockers.size.toString,
+        "findings" -> list(blockers.map { case (rule, found, mend) => s"$rule: $found Run: $mend" }),
+        "fix" -> fix
+      )
+    )
+
+  /** The refusal to write data files anew unasked. */
+  def rewriteNeeded(
+      table: String,
+      rules: Seq[String],
+      reasons: Seq[String],
+      files: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.REWRITE_NEEDED",
+      Map(
+        "table" -> table,
+        "rule" -> rules.distinct.mkString(", "),
+        "files" -> files,
+        "reasons" -> list(reasons),
+        "fix" -> s"""enable_iceberg_writer_compat(spark, "$table", rewrite=True)"""
+      )
+    )
+
+  private def list(items: Seq[String]): String = {
+    val left = items.size - findingsListed
+    (items.take(findingsListed).map(item => s"\n- $item") ++
+      Option.when(left > 0)(s"\n- and $left more")).mkString
+  }
+
+  /** The answer where others commit faster than the table can be looked at. */
+  def tooBusy(table: String, attempts: Int): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_TABLE_TOO_BUSY",
+      Map("table" -> table, "attempts" -> attempts.toString)
+    )
+
+  /** The answer to a call with an option that is not there. */
+  def wrongOption(
+      option: String,
+      value: String,
+      allowed: Seq[String]
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_WRONG_OPTION",
+      Map("option" -> option, "value" -> value, "allowed" -> allowed.mkString(", "))
+    )
 
   /** The refusal of a property or setting that has none of the values it may have. */
   def invalidValue(
@@ -198,6 +262,35 @@ object IcebergWriterCompatException {
   }
 
   private def isFix(line: String): Boolean = Seq("Run: ", "Use: ").exists(line.startsWith)
+
+  /** The answer where files were written anew and not committed, with what went wrong. */
+  def orphaned(table: String, folder: String, cause: Throwable): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$rewriteFailed.NOT_COMMITTED",
+      Map("table" -> table, "folder" -> folder, "cause" -> rootOf(cause)),
+      cause
+    )
+
+  /** The refusal to commit files that do not have the rows of those they were written from. */
+  def otherRows(
+      table: String,
+      files: Long,
+      rows: Long,
+      written: Long,
+      folder: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$rewriteFailed.OTHER_ROWS",
+      Map(
+        "table" -> table,
+        "folder" -> folder,
+        "files" -> files.toString,
+        "rows" -> rows.toString,
+        "written" -> written.toString
+      )
+    )
+
+  private val rewriteFailed = "ICEBERG_WRITER_COMPAT_REWRITE_FAILED"
 
   /** The answer where the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =

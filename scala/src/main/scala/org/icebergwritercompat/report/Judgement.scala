@@ -3,6 +3,7 @@ package org.icebergwritercompat.report
 import org.apache.spark.sql.types.{ByteType, ShortType}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
+import org.icebergwritercompat.upgrade.FileUpgrade
 
 /**
  * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
@@ -14,13 +15,17 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
   private val enabled = WriterCompat.isEnabled(table.properties)
 
+  private val isMapped = FileUpgrade.modeOf(table) != FileUpgrade.unmapped
+
   /** The violation as a finding, with its weight and the statement that mends it on this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
     case Severity.Error   => Finding.of(table, violation, Severity.Error)
     case Severity.Warning =>
       Finding.of(table, violation, Severity.Warning).copy(fix = Fix.copyInto(table))
     case Severity.Info =>
-      val switchOn = Fix.setProperty(table, WriterCompat.Enabled, "true")
+      val switchOn =
+        if (hasFiles) Fix.callEnable(table)
+        else Fix.setProperty(table, WriterCompat.Enabled, "true")
       Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
   }
 
@@ -30,14 +35,23 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
   private def severity(violation: Violation): Severity =
     if (enabled) Severity.Error
-    else if (Judgement.derived(violation.rule)) Severity.Info
+    else if (Judgement.derived(violation.rule) || isLeftBehind(violation)) Severity.Info
     else if (Judgement.laidOutAnew(violation.rule))
-      if (hasFiles) Severity.Warning else Severity.Info
-    else if (violation.fix == Fix.copyInto(table) || widenedByCopy(violation)) Severity.Warning
+      if (hasFiles && (!isMapped || Judgement.boundByFiles(violation.rule))) Severity.Warning
+      else Severity.Info
+    else if (violation.rule == FileRules.LiveFilesWereWrittenById)
+      // The footers tell; without mapping nothing in them counts.
+      if (isMapped) Severity.Info else Severity.Warning
+    else if (violation.rule.isInstanceOf[ActionRule] || isWidened(violation)) Severity.Warning
     else Severity.Error
 
-  // A byte or short keeps its values as an int, and a table without rows needs no copy.
-  private def widenedByCopy(violation: Violation): Boolean = violation.location match {
+  private def isLeftBehind(violation: Violation): Boolean = violation.location match {
+    case Location.Feature(feature) => ProtocolRules.LeftBehind(feature)
+    case _                         => false
+  }
+
+  // A byte or short keeps its values as an int, and a table without rows is altered by a statement.
+  private def isWidened(violation: Violation): Boolean = violation.location match {
     case Location.Column(path, _, _)
         if hasFiles && violation.rule == SchemaRules.TypesAreSupported =>
       table.nodesByPath.get(path.toVector).map(_.dataType).exists {
@@ -56,10 +70,15 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     else if (findings.exists(_.severity == Severity.Warning))
       EnablingFact(
         Verdict.Rewrite,
-        s"The rows have to be copied, because of ${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
+        s"Files have to be written anew, because of ${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
         files,
         bytes,
         exact = false
+      )
+    else if (findings.exists(_.rule == FileRules.LiveFilesWereWrittenById.id))
+      fact(
+        Verdict.MetadataOnly,
+        "One commit switches it on if the footers of the data files are in order, which verify tells."
       )
     else fact(Verdict.MetadataOnly, "One commit switches it on; no data file is written.")
   }
@@ -76,9 +95,11 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
 object Judgement {
 
-  // Delta derives these from the property.
+  // These follow from the property.
   private val derived: Set[Rule] = Set(
     PropertyRules.WriterCompatEnabled,
+    PropertyRules.IcebergCompatV1Off,
+    PropertyRules.IcebergCompatV3Off,
     ProtocolRules.ReaderKnowsColumnMapping,
     ProtocolRules.WriterVersionIsSeven,
     ProtocolRules.WriterFeaturesListed,
@@ -86,13 +107,19 @@ object Judgement {
     SchemaRules.TimestampNtzIsSupported
   )
 
-  // Delta lays columns out anew where no file depends on it.
+  // Columns are laid out anew where no file depends on it.
   private val laidOutAnew: Set[Rule] = Set(
     PropertyRules.IcebergCompatV2Enabled,
     PropertyRules.ColumnMappingById,
     PropertyRules.MaxColumnIdCoversAllIds,
     SchemaRules.FieldsHaveIdAndPhysicalName,
     SchemaRules.PhysicalNameIsColId,
+    SchemaRules.CollectionsHaveNestedIds
+  )
+
+  // The files of a table with column mapping have names and ids already, but not these.
+  private val boundByFiles: Set[Rule] = Set(
+    SchemaRules.FieldsHaveIdAndPhysicalName,
     SchemaRules.CollectionsHaveNestedIds
   )
 }

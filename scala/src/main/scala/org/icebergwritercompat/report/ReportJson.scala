@@ -27,6 +27,9 @@ object ReportJson {
   /** What is published of a table, as JSON. */
   def of(status: PublishStatus): String = mapper.writeValueAsString(status)
 
+  /** What switching the feature on did, as JSON. */
+  def of(result: UpgradeResult): String = mapper.writeValueAsString(result)
+
   private final case class RuleText(
       rule: String,
       statement: String,
@@ -60,6 +63,7 @@ object ReportJson {
     .addSerializer(new NameOf(classOf[Severity])(_.name))
     .addSerializer(new NameOf(classOf[ReportKind])(_.name))
     .addSerializer(new NameOf(classOf[Verdict])(_.name))
+    .addSerializer(new NameOf(classOf[PlanMode])(_.name))
 
   private val mapper: ObjectMapper = JsonMapper
     .builder()

@@ -25,7 +25,8 @@ final case class TableReport(
     columns: Seq[ColumnFact],
     findings: Seq[Finding],
     audit: Option[AuditFact] = None,
-    history: Option[HistoryFact] = None
+    history: Option[HistoryFact] = None,
+    plan: Option[PlanFact] = None
 ) {
 
   /** The version of this format. */
@@ -44,6 +45,7 @@ object ReportKind {
   case object Verify extends ReportKind("verify")
   case object WouldBreak extends ReportKind("would_break")
   case object History extends ReportKind("history")
+  case object Plan extends ReportKind("plan")
 }
 
 /** What a person wants to know of a table before anything else. */
@@ -123,3 +125,68 @@ final case class AuditFact(filesLive: Long, filesRead: Long, bytes: Long, sample
 
 /** Which versions were looked at. */
 final case class HistoryFact(fromVersion: Long, toVersion: Long)
+
+/**
+ * How the feature is to be switched on.
+ *
+ * @param steps
+ *   what is done, in this order; nothing where the feature is on or something stands in the way
+ * @param groups
+ *   the live files by what becomes of them, and why
+ * @param statements
+ *   what takes away what stands in the way: the statements of the first step, or else those that
+ *   are left to the user
+ */
+final case class PlanFact(
+    mode: PlanMode,
+    steps: Seq[StepFact],
+    groups: Seq[FileGroupFact],
+    filesToRewrite: Long,
+    bytesToRewrite: Long,
+    statements: Seq[String]
+)
+
+/** What an upgrade comes to, in a word. */
+sealed abstract class PlanMode(val name: String)
+
+object PlanMode {
+
+  /** The feature is on. */
+  case object NoChange extends PlanMode("none")
+
+  /** One commit does it, and every data file stays as it is. */
+  case object Metadata extends PlanMode("metadata")
+
+  /** Some data files are written anew before the commit. */
+  case object Rewrite extends PlanMode("rewrite")
+
+  /** Something stands in the way. */
+  case object Blocked extends PlanMode("blocked")
+}
+
+/** One step of a plan; `files` and `bytes` where it is about files. */
+final case class StepFact(
+    name: String,
+    what: String,
+    files: Option[Long] = None,
+    bytes: Option[Long] = None
+)
+
+/**
+ * Live files with one fate for the same reasons.
+ *
+ * @param verdict
+ *   `keep`, `rewrite`, or `blocked` where writing them anew would not help
+ * @param rules
+ *   the rules that they would break as they are
+ * @param examples
+ *   the paths of a few of them
+ */
+final case class FileGroupFact(
+    verdict: String,
+    reason: String,
+    rules: Seq[String],
+    files: Long,
+    bytes: Long,
+    examples: Seq[String]
+)

@@ -212,6 +212,16 @@ object Fix {
   def callEnable(table: TableState): String =
     s"""enable_iceberg_writer_compat(spark, "${table.name.replace("\"", "\\\"")}")"""
 
+  /** The same call, with these named arguments. */
+  def callEnable(table: TableState, arguments: Map[String, Any]): String = {
+    val named = arguments.map {
+      case (name, words: Seq[_]) => s", $name=[${words.mkString("\"", "\", \"", "\"")}]"
+      case (name, true)          => s", $name=True"
+      case (name, value)         => s", $name=$value"
+    }
+    callEnable(table).stripSuffix(")") + named.mkString + ")"
+  }
+
   /** Shows who wrote what when, where no statement can bring lost values back. */
   def lookIntoHistory(table: TableState): String = s"DESCRIBE HISTORY ${table.name}"
 

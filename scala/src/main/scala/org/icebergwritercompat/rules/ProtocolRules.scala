@@ -44,6 +44,12 @@ object ProtocolRules {
     "collations-preview" -> "Iceberg has no collations"
   )
 
+  /**
+   * Forbidden features that Delta cannot drop, that only writers know, and that leave nothing in the
+   * log once nothing uses them; an upgrade leaves them out.
+   */
+  val LeftBehind: Set[String] = Set("icebergCompatV1", "icebergCompatV3", "allowColumnDefaults")
+
   /** Names that the protocol's own text uses for a feature of another name. */
   private val misspelt: Map[String, String] =
     Map("inCommitTimestamps" -> "the feature is called inCommitTimestamp")

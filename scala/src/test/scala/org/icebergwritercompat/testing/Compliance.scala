@@ -23,7 +23,7 @@ object Compliance {
         val deletionVector = Option.when(add.has("deletionVector"))("deletion vector")
         val stats =
           Option.unless(add.path("stats").asText.contains("\"numRecords\""))("no numRecords")
-        (deletionVector ++ stats ++ fileProblems(log, footer(file)))
+        (deletionVector ++ stats ++ fileProblems(log, file))
           .map(problem => s"${file.getFileName}: $problem")
       }
   }
@@ -70,47 +70,69 @@ object Compliance {
       Option.unless(max.exists(_ >= ids.flatten.max))(s"maxColumnId is $max, ids are $ids")
   }
 
-  private def fileProblems(log: LoggedTable, file: MessageType): Seq[String] = {
+  private def fileProblems(log: LoggedTable, path: Path): Seq[String] = {
+    val file = footer(path)
+    val named = !log.filesBefore(path)
     val max = log.properties.get("delta.columnMapping.maxColumnId").map(_.toLong).getOrElse(0L)
     val partitions = log.columns.filter(column => log.partitionColumns.contains(column.name))
-    structProblems(log.columns, file, max) ++ partitions.collect {
-      case column if column.physicalName.forall(name => !file.containsField(name)) =>
+    structProblems(log.columns, file, new Given(max, named)) ++ partitions.collect {
+      case column if !file.getFields.asScala.exists(idOf(_) == column.id) =>
         s"the partition column ${column.name} is not in the file"
     }
   }
 
+  /**
+   * What the table gave to the file.
+   *
+   * @param max
+   *   the highest id
+   * @param named
+   *   whether columns have the names that follow from the ids
+   */
+  private final class Given(val max: Long, val named: Boolean)
+
+  private def idOf(field: Type): Option[Long] = Option(field.getId).map(_.intValue.toLong)
+
   // A column that was added later is not in the file, and a dropped one still is.
-  private def structProblems(columns: Seq[LoggedColumn], group: GroupType, max: Long): Seq[String] =
+  private def structProblems(
+      columns: Seq[LoggedColumn],
+      group: GroupType,
+      made: Given
+  ): Seq[String] =
     group.getFields.asScala.toSeq.flatMap { found =>
-      columns.find(_.physicalName.contains(found.getName)) match {
+      val id = idOf(found)
+      columns.find(column => id.isDefined && column.id == id) match {
         case Some(column) =>
-          idProblems(found, column.id) ++ typeProblems(column.dataType, found, max)
+          Option.when(made.named && !column.physicalName.contains(found.getName)) {
+            s"${column.name} is called ${found.getName}"
+          } ++ typeProblems(column.dataType, found, made)
         case None =>
-          val id = Option(found.getId).map(_.intValue.toLong)
-          Option.unless(id.exists(i => i <= max && found.getName == s"col-$i")) {
+          Option.unless(
+            id.exists(i => i <= made.max && (found.getName == s"col-$i" || !made.named))
+          ) {
             s"the column ${found.getName} with the id $id belongs to no field"
           }
       }
     }
 
-  private def typeProblems(dataType: LoggedType, found: Type, max: Long): Seq[String] =
+  private def typeProblems(dataType: LoggedType, found: Type, made: Given): Seq[String] =
     dataType match {
       case LoggedType.Primitive(_)    => Nil
-      case LoggedType.Struct(fields)  => structProblems(fields, found.asGroupType, max)
-      case LoggedType.Array(element)  => nestedProblems(element, repeated(found, "element"), max)
+      case LoggedType.Struct(fields)  => structProblems(fields, found.asGroupType, made)
+      case LoggedType.Array(element)  => nestedProblems(element, repeated(found, "element"), made)
       case LoggedType.Map(key, value) =>
-        nestedProblems(key, repeated(found, "key"), max) ++
-          nestedProblems(value, repeated(found, "value"), max)
+        nestedProblems(key, repeated(found, "key"), made) ++
+          nestedProblems(value, repeated(found, "value"), made)
     }
 
   private def repeated(collection: Type, part: String): Type =
     collection.asGroupType.getType(0).asGroupType.getType(part)
 
-  private def nestedProblems(nested: LoggedType.Nested, found: Type, max: Long): Seq[String] =
-    idProblems(found, nested.id) ++ typeProblems(nested.dataType, found, max)
+  private def nestedProblems(nested: LoggedType.Nested, found: Type, made: Given): Seq[String] =
+    idProblems(found, nested.id) ++ typeProblems(nested.dataType, found, made)
 
   private def idProblems(found: Type, id: Option[Long]): Seq[String] = {
-    val inFile = Option(found.getId).map(_.intValue.toLong)
+    val inFile = idOf(found)
     Option.when(id.isEmpty || inFile != id)(s"$found has the id $inFile, not $id").toSeq
   }
 }

@@ -22,16 +22,22 @@ object ForeignFiles {
 
   /** Writes a Parquet file with these fields; each row is filled by one function. */
   def write(file: Path, fields: String*)(rows: (Group => Any)*): Path =
-    writeWith(file, None, fields: _*)(rows: _*)
+    writeWith(file, None, Map.empty, fields: _*)(rows: _*)
 
-  /** The same, encrypted. */
-  def writeWith(file: Path, encryption: Option[FileEncryptionProperties], fields: String*)(
-      rows: (Group => Any)*
-  ): Path = {
+  /** The same, encrypted or with these keys in the footer. */
+  def writeWith(
+      file: Path,
+      encryption: Option[FileEncryptionProperties],
+      keys: Map[String, String],
+      fields: String*
+  )(rows: (Group => Any)*): Path = {
     val schema = MessageTypeParser.parseMessageType(s"message file { ${fields.mkString(" ")} }")
     val groups = new SimpleGroupFactory(schema)
     val output = HadoopOutputFile.fromPath(new HadoopPath(file.toUri), new Configuration(false))
-    val builder = ExampleParquetWriter.builder(output).withType(schema)
+    val builder = ExampleParquetWriter
+      .builder(output)
+      .withType(schema)
+      .withExtraMetaData(keys.asJava)
     encryption.foreach(builder.withEncryption)
     Using.resource(builder.build()) { writer =>
       rows.foreach { fill =>

@@ -72,6 +72,18 @@ final class LoggedTable(val folder: Path) {
       case (live, _)                  => live
     }
 
+  /** The files that the log had before the feature was on, which keep the names they have. */
+  lazy val filesBefore: Set[Path] = versions
+    .takeWhile { version =>
+      !actions(version).exists { case (kind, fields) =>
+        kind == "metaData" &&
+        fields.at("/configuration").path("delta.enableIcebergWriterCompatV1").asText == "true"
+      }
+    }
+    .flatMap(actions)
+    .collect { case ("add", add) => pathOf(add) }
+    .toSet
+
   private def pathOf(action: JsonNode): Path = {
     val uri = new URI(action.get("path").asText)
     if (uri.isAbsolute) Path.of(uri.getPath) else folder.resolve(uri.getPath)

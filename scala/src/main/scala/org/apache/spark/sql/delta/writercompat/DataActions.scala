@@ -11,18 +11,19 @@ final class DataActions(table: TableState) {
 
   private val added = mutable.HashSet.empty[String]
 
+  /** What the rules need to know of a file. */
+  def of(add: AddFile): DataAction.Added =
+    DataAction.Added(
+      add.path,
+      add.partitionValues,
+      Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames)),
+      add.deletionVector != null,
+      repeated = !added.add(add.path)
+    )
+
   /** What the rules need to know of `action`, if they ask about its kind. */
   def of(action: Action): Option[DataAction] = action match {
-    case add: AddFile =>
-      Some(
-        DataAction.Added(
-          add.path,
-          add.partitionValues,
-          Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames)),
-          add.deletionVector != null,
-          repeated = !added.add(add.path)
-        )
-      )
+    case add: AddFile       => Some(of(add))
     case remove: RemoveFile => Some(DataAction.Removed(remove.path, remove.dataChange))
     case cdc: AddCDCFile    => Some(DataAction.ChangeData(cdc.path))
     case ClusteringMetadataDomain(clustering, removed) =>

@@ -105,7 +105,7 @@ object DataFileAudit {
       table: TableState,
       files: Option[Long] = None
   ): DataFileAudit = {
-    val (findings, totals) = withDescription(spark, s"Reading the footers of ${table.name}") {
+    val (findings, totals) = Described(spark, s"Reading the footers of ${table.name}") {
       summaries(spark, snapshot, table, files).collect().toSeq.partition(_.rule.nonEmpty)
     }
     val fixes = fixesOf(table)
@@ -124,6 +124,12 @@ object DataFileAudit {
   private val filesPerTask = 32
   private val tasksPerCore = 16
 
+  /** The number of tasks that open so many files. */
+  private[writercompat] def tasks(spark: SparkSession, files: Long): Int =
+    math
+      .min(files / filesPerTask + 1, spark.sparkContext.defaultParallelism.toLong * tasksPerCore)
+      .toInt
+
   private def summaries(
       spark: SparkSession,
       snapshot: Snapshot,
@@ -136,10 +142,6 @@ object DataFileAudit {
       live.orderBy(order: _*).limit(math.min(count, Int.MaxValue).toInt)
     }
     val count = files.foldLeft(snapshot.numOfFiles)(math.min)
-    val tasks = math.min(
-      count / filesPerTask + 1,
-      spark.sparkContext.defaultParallelism.toLong * tasksPerCore
-    )
     val configuration = spark.sparkContext
       .broadcast(new SerializableConfiguration(snapshot.deltaLog.newDeltaHadoopConf()))
     // A copy, as the table may have put much aside that each task would get.
@@ -149,7 +151,7 @@ object DataFileAudit {
       configuration
     )
     chosen
-      .repartition(tasks.toInt)
+      .repartition(tasks(spark, count))
       .as[LiveFile](Encoders.product[LiveFile])
       .mapPartitions(reader)(Encoders.product[FileSummary])
       .groupByKey((summary: FileSummary) => summary.key)(
@@ -163,15 +165,6 @@ object DataFileAudit {
 
   private def fixesOf(table: TableState): Map[String, String] =
     WriterCompatRules.footerRules.map(rule => rule.id -> rule.fix(table)).toMap
-
-  private def withDescription[T](spark: SparkSession, description: String)(body: => T): T = {
-    val key = "spark.job.description"
-    val context = spark.sparkContext
-    val before = context.getLocalProperty(key)
-    context.setLocalProperty(key, description)
-    try body
-    finally context.setLocalProperty(key, before)
-  }
 }
 
 /** What the log says of a live file. */

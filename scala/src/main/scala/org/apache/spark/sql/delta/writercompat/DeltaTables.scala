@@ -5,16 +5,13 @@ import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
-import org.apache.spark.sql.delta.commands.{
-  AlterTableDropFeatureDeltaCommand,
-  AlterTableSetPropertiesDeltaCommand
-}
+import org.apache.spark.sql.delta.commands.AlterTableDropFeatureDeltaCommand
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import scala.jdk.CollectionConverters._
 
-/** Delta tables by name or by path, and the two statements that switch the feature on and off. */
+/** Delta tables by name or by path, and the statement that takes the feature out of one. */
 object DeltaTables {
 
   /** The Delta table that a user calls `table`: a name, `delta.` and a quoted path, or a path. */
@@ -47,16 +44,6 @@ object DeltaTables {
   /** Whether the table has the feature on. */
   def isEnabled(table: DeltaTableV2): Boolean =
     WriterCompat.isEnabled(table.update().metadata.configuration)
-
-  /** Switches the feature on, as ALTER TABLE does; false if it is on. */
-  def enable(spark: SparkSession, table: DeltaTableV2): Boolean = {
-    val needed = !isEnabled(table)
-    if (needed) {
-      val properties = Map(WriterCompat.Enabled -> "true")
-      AlterTableSetPropertiesDeltaCommand(table, properties).run(spark)
-    }
-    needed
-  }
 
   /** Takes the feature out of the table, as DROP FEATURE does; false if it is not there. */
   def disable(spark: SparkSession, table: DeltaTableV2): Boolean = {

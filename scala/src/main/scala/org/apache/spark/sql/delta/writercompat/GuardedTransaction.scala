@@ -17,7 +17,7 @@ import org.icebergwritercompat.rules._
  *
  * A table without the property is left to Delta alone.
  */
-final class GuardedTransaction(
+class GuardedTransaction(
     deltaLog: DeltaLog,
     catalogTable: Option[CatalogTable],
     snapshot: Snapshot
@@ -76,6 +76,17 @@ final class GuardedTransaction(
       else if (isGuarded(metadata)) refuseFirst(tableState, WriterCompatRules.check(tableState))
     }
     checkPublishing()
+  }
+
+  /**
+   * Makes this the transaction that gives a table with files the feature, which Delta's own update
+   * of metadata has no way for. The caller has looked at the files, and commits by `commitLarge`:
+   * another version in between fails it.
+   */
+  private[writercompat] def upgradeTo(target: Metadata, needed: Protocol): Unit = {
+    require(newMetadata.isEmpty && switchesOn(target), "not what switches the feature on")
+    newMetadata = Some(target)
+    newProtocol = Some(needed)
   }
 
   override protected def prepareCommit(

@@ -150,6 +150,14 @@ object JoinPoints {
     "VACUUM would delete Iceberg's metadata, and data files that readers of Iceberg still need"
   )
 
+  val Committer: JoinPoint = JoinPoint(
+    "committer",
+    "TransactionalWrite.getCommitter, called once by writeFiles, and the folder that " +
+      "DelayedCommitProtocol puts below the table's own",
+    "files that are written anew lie in one folder, which is named if they are not committed",
+    "nobody could tell these files from those of the table"
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -162,6 +170,7 @@ object JoinPoints {
     Conflicts,
     EmptyStrings,
     Vacuum,
+    Committer,
     SealedFeatures,
     FeatureMap,
     PropertyEntries,

@@ -90,8 +90,8 @@ object LiveFiles {
       )
 
     def and(file: AddFile, shown: DataActions, table: TableState): Found = {
+      val action = shown.of(file)
       val violations = for {
-        action <- shown.of(file).toSeq
         rule <- WriterCompatRules.actionRules
         violation <- rule.check(table, action).headOption
       } yield rule -> FilesViolation(violation, 1, Vector(example(file, violation)))

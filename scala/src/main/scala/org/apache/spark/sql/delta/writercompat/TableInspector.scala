@@ -8,6 +8,7 @@ import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
+import org.icebergwritercompat.upgrade.UpgradeMode
 
 import java.time.Instant
 
@@ -61,9 +62,15 @@ final class TableInspector(spark: SparkSession) {
       checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
     report.copy(
       audit = Some(AuditFact(audit.filesLive, audit.filesRead, audit.bytesRead, sampled)),
-      facts = report.facts.copy(enabling = report.facts.enabling.copy(exact = !sampled))
+      facts =
+        if (sampled) report.facts
+        else report.facts.copy(enabling = exactly(table, snapshot, report.facts.enabling))
     )
   }
+
+  private def exactly(table: DeltaTableV2, snapshot: Snapshot, fact: EnablingFact): EnablingFact =
+    if (fact.verdict == Verdict.Enabled) fact.copy(exact = true)
+    else new Upgrading(spark, table, UpgradeMode.Metadata, Set.empty).enabling(snapshot)
 
   private def checked(
       kind: ReportKind,

@@ -470,14 +470,14 @@ class DataFileAuditSuite extends TableSuite {
   test("an encrypted footer is found") {
     unreadable("it is encrypted", "encrypted footer")(with1() {
       val encryption = FileEncryptionProperties.builder(key).build()
-      ForeignFiles.writeWith(_, Some(encryption), fields: _*)(right)
+      ForeignFiles.writeWith(_, Some(encryption), Map.empty, fields: _*)(right)
     })
   }
 
   test("encrypted columns below a plain footer are found") {
     unreadable("it is encrypted", "keys")(with1() {
       val encryption = FileEncryptionProperties.builder(key).withPlaintextFooter().build()
-      ForeignFiles.writeWith(_, Some(encryption), fields: _*)(right)
+      ForeignFiles.writeWith(_, Some(encryption), Map.empty, fields: _*)(right)
     })
   }
 

@@ -1,9 +1,12 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
+import org.apache.hadoop.mapreduce.{TaskAttemptID, TaskType}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
-import org.apache.spark.sql.delta.files.TransactionalWrite
+import org.apache.spark.sql.delta.files.{DelayedCommitProtocol, TransactionalWrite}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
@@ -276,6 +279,23 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     intercept[IllegalStateException](
       VacuumGuard.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
     )
+  }
+
+  test(JoinPoints.Committer.id) {
+    val committer = classOf[TransactionalWrite].getDeclaredMethod("getCommitter", classOf[Path])
+    assert(committer.getReturnType == classOf[DelayedCommitProtocol])
+    assert(!Modifier.isFinal(committer.getModifiers))
+    assert(
+      callersOf(s"$delta/files/TransactionalWrite", "getCommitter") ==
+        Set("TransactionalWrite.writeFiles")
+    )
+    assert(guarded.sessionState != null)
+    val conf = new Configuration(false)
+    val task = new TaskAttemptContextImpl(conf, new TaskAttemptID("job", 1, TaskType.MAP, 7, 0))
+    val protocol = new DelayedCommitProtocol("delta", "/table", Some(2), Some("folder"))
+    protocol.setupTask(task)
+    val file = protocol.newTaskTempFile(task, None, ".parquet")
+    assert(file.matches("/table/folder/[A-Za-z0-9]{2}/part-00007-[0-9a-f-]{36}\\.parquet"), file)
   }
 
   test(JoinPoints.SealedFeatures.id) {

@@ -1,0 +1,401 @@
+"""The feature on many tables at once: planned, run side by side, and resumed where it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar, overload
+
+from pyspark.sql import SparkSession
+from pyspark.util import inheritable_thread_target
+
+from iceberg_writer_compat import _html, _jvm, _text
+from iceberg_writer_compat.checks import failed, tables_in
+from iceberg_writer_compat.exceptions import JournalError
+from iceberg_writer_compat.report import (
+    FORMAT,
+    Enabling,
+    Report,
+    Reports,
+    TableError,
+    _decode,
+    _encode,
+    _json,
+    _require_format,
+)
+from iceberg_writer_compat.tables import EnableResult, Mode, enable_iceberg_writer_compat
+
+State = Literal["waiting", "planned", "running", "done", "failed"]
+Notify: TypeAlias = Callable[["TableProgress"], None]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class TableProgress:
+    """How far one table of many has come.
+
+    Attributes:
+        table: The name or path that was asked for.
+        state: `done` and `failed` are final; a later run with the same journal takes up the others
+            and what has failed.
+        plan: What it takes to switch the feature on, from the plan.
+        result: What enabling did; of a table that is done.
+        error: What went wrong; of a table that has failed, which is as it was.
+        started: When work on the table began.
+        finished: When it was done or had failed.
+    """
+
+    table: str
+    state: State = "waiting"
+    plan: Enabling | None = None
+    result: EnableResult | None = None
+    error: TableError | None = None
+    started: datetime | None = None
+    finished: datetime | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words."""
+        return _text.progress(self)
+
+
+@dataclass(frozen=True)
+class EnableResults(Sequence[TableProgress]):
+    """What enabling did to many tables, in the order they were asked for.
+
+    Attributes:
+        tables: How far each table has come.
+        interrupted: Whether somebody ended the run before all tables had their turn.
+    """
+
+    tables: tuple[TableProgress, ...]
+    interrupted: bool = False
+
+    @property
+    def done(self) -> tuple[TableProgress, ...]:
+        """The tables that have the feature on now."""
+        return self._in("done")
+
+    @property
+    def failed(self) -> tuple[TableProgress, ...]:
+        """The tables that are as they were, because of an error."""
+        return self._in("failed")
+
+    @property
+    def left(self) -> tuple[TableProgress, ...]:
+        """The tables that did not have their turn."""
+        return tuple(one for one in self.tables if one.state not in ("done", "failed"))
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every table has the feature on now."""
+        return len(self.done) == len(self)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words."""
+        return _text.enabled(self)
+
+    def _in(self, state: State) -> tuple[TableProgress, ...]:
+        return tuple(one for one in self.tables if one.state == state)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> EnableResults:
+        """Reads what `to_dict` has written."""
+        _require_format(value)
+        return _decode(cls, value, "results")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The results as plain values, which `from_dict` reads."""
+        counts = {"done": len(self.done), "failed": len(self.failed), "left": len(self.left)}
+        return {"format": FORMAT, "verdict": self.verdict, "counts": counts, **_encode(self)}
+
+    def to_json(self) -> str:
+        """The results as JSON."""
+        return _json(self.to_dict())
+
+    def to_html(self) -> str:
+        """The results as one HTML page that needs nothing else."""
+        return _html.results(self)
+
+    def __str__(self) -> str:
+        """The results as text."""
+        return _text.results(self)
+
+    def __len__(self) -> int:
+        """The number of tables asked for."""
+        return len(self.tables)
+
+    def __iter__(self) -> Iterator[TableProgress]:
+        """The tables in order."""
+        return iter(self.tables)
+
+    @overload
+    def __getitem__(self, index: int) -> TableProgress: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TableProgress]: ...
+    def __getitem__(self, index: int | slice) -> TableProgress | Sequence[TableProgress]:
+        """The table at an index, or several of them."""
+        return self.tables[index]
+
+
+@overload
+def enable_all(
+    spark: SparkSession,
+    tables: Sequence[str | os.PathLike[str]] = (),
+    *,
+    schema: str | None = None,
+    catalog: str | None = None,
+    mode: Mode = "auto",
+    rewrite: bool = False,
+    drop: Collection[str] = (),
+    parallelism: int = 2,
+    journal: str | os.PathLike[str] | None = None,
+    dry_run: Literal[False] = False,
+    notify: Notify | None = None,
+) -> EnableResults: ...
+@overload
+def enable_all(
+    spark: SparkSession,
+    tables: Sequence[str | os.PathLike[str]] = (),
+    *,
+    schema: str | None = None,
+    catalog: str | None = None,
+    mode: Mode = "auto",
+    rewrite: bool = False,
+    drop: Collection[str] = (),
+    parallelism: int = 2,
+    journal: str | os.PathLike[str] | None = None,
+    dry_run: Literal[True],
+    notify: Notify | None = None,
+) -> Reports: ...
+def enable_all(
+    spark: SparkSession,
+    tables: Sequence[str | os.PathLike[str]] = (),
+    *,
+    schema: str | None = None,
+    catalog: str | None = None,
+    mode: Mode = "auto",
+    rewrite: bool = False,
+    drop: Collection[str] = (),
+    parallelism: int = 2,
+    journal: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+    notify: Notify | None = None,
+) -> EnableResults | Reports:
+    """Switches `icebergWriterCompatV1` on for many tables: all are planned, and then enabled.
+
+    A table that fails is as it was, and stops no other. Ctrl-C lets no further table begin; what
+    the running ones have written is not committed or it is, and the answer tells.
+
+    Args:
+        spark: A session that has the extension.
+        tables: Names and paths, and besides
+        schema: all Delta tables of a schema,
+        catalog: or of a catalog.
+        mode: As of `enable_iceberg_writer_compat`; so are
+        rewrite: whether data files may be written anew,
+        drop: and what is to be taken away.
+        parallelism: How many tables are worked on at a time.
+        journal: A file that remembers how far each table has come. A run with the journal of an
+            earlier one passes over what is done, however that one ended.
+        dry_run: Answer with the plans, and write nothing.
+        notify: Called by several threads when a table is planned, done, or has failed.
+    """
+    if isinstance(tables, (str, bytes, os.PathLike)):
+        raise TypeError("Several tables are given by a list of their names or paths.")
+    if parallelism < 1:
+        raise ValueError("At least one table must be worked on at a time.")
+    _jvm.require(spark)
+    names = [_jvm.table_name(table) for table in tables]
+    names += tables_in(spark, schema) if schema is not None else []
+    names += tables_in(spark, catalog=catalog) if catalog is not None else []
+    names = list(dict.fromkeys(names))
+    enable: Callable[..., Any] = partial(
+        enable_iceberg_writer_compat, spark, mode=mode, rewrite=rewrite, drop=drop
+    )
+    told = notify or (lambda _table: None)
+    if dry_run:
+        return _plans(spark, names, partial(enable, dry_run=True), parallelism, told)
+    with nullcontext() if journal is None else closing(_Journal(Path(journal))) as log:
+        return _Run(spark, names, enable, parallelism, log, told).run()
+
+
+def _plans(
+    spark: SparkSession,
+    names: Sequence[str],
+    plan: Callable[[str], Report],
+    parallelism: int,
+    told: Notify,
+) -> Reports:
+    def entry(name: str) -> Report | TableError:
+        try:
+            return plan(name)
+        except Exception as error:
+            return failed(name, error)
+        finally:
+            told(TableProgress(name, "planned"))
+
+    with _Pool(spark, parallelism) as pool:
+        return Reports(tuple(pool.map(entry, names)), spark)
+
+
+class _Journal:
+    """A file with one line of JSON for each step of a table; whoever reads it takes the last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise JournalError(f"The journal {path} cannot be used: {error.strerror}.") from error
+        try:
+            self._claim()
+            self.tables = {table.table: table for table in self._read()}
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, table: TableProgress) -> None:
+        """Remembers a step; it is on the disk before anything follows from it."""
+        line = json.dumps({"format": FORMAT, **_encode(table)}, ensure_ascii=False) + "\n"
+        with self._lock:
+            os.write(self._file, line.encode())
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    # Two runs would work on the same tables, and one cut off the line that the other writes.
+    def _claim(self) -> None:
+        with suppress(ImportError):
+            import fcntl
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise JournalError(f"Another run is writing the journal {self._path}.") from None
+
+    def _read(self) -> Iterator[TableProgress]:
+        content = self._path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        # The process or machine may have died in the middle of the last line.
+        os.truncate(self._file, whole)
+        for number, line in enumerate(content[:whole].split(b"\n")[:-1], 1):
+            try:
+                value = json.loads(line)
+                _require_format(value)
+                yield _decode(TableProgress, value, "step")
+            except ValueError as error:
+                raise JournalError(
+                    f"Line {number} of the journal {self._path} is no step of a table: {error}\n"
+                    "Name another journal; tables that have the feature are passed over quickly."
+                ) from error
+
+
+class _Run:
+    """One run over many tables."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        names: Sequence[str],
+        enable: Callable[..., Any],
+        parallelism: int,
+        journal: _Journal | None,
+        told: Notify,
+    ) -> None:
+        self._spark = spark
+        self._enable = enable
+        self._parallelism = parallelism
+        self._journal = journal
+        self._told = told
+        known = journal.tables if journal else {}
+        # A table that was at work when a run ended is as it was or has the feature: trying tells.
+        self._tables = {name: known.get(name, TableProgress(name)) for name in names}
+
+    def run(self) -> EnableResults:
+        interrupted = False
+        try:
+            for step in (self._plan, self._run):
+                with _Pool(self._spark, self._parallelism) as pool:
+                    pool.map(step, [n for n, t in self._tables.items() if t.state != "done"])
+        except KeyboardInterrupt:
+            interrupted = True
+        return EnableResults(tuple(self._tables.values()), interrupted)
+
+    def _plan(self, name: str) -> None:
+        if self._tables[name].state == "planned":
+            return
+        table = TableProgress(name, started=_now())
+        try:
+            plan: Report = self._enable(name, dry_run=True)
+        except Exception as error:
+            self._set(_failed(table, error))
+        else:
+            self._set(replace(table, state="planned", plan=plan.facts.enabling, started=None))
+
+    def _run(self, name: str) -> None:
+        planned = self._tables[name]
+        if planned.state == "failed":
+            return
+        table = replace(planned, state="running", started=_now())
+        self._set(table)
+        try:
+            result: EnableResult = self._enable(name)
+        except Exception as error:
+            self._set(_failed(table, error))
+        else:
+            self._set(replace(table, state="done", result=result, finished=_now()))
+
+    def _set(self, table: TableProgress) -> None:
+        if self._journal:
+            self._journal.write(table)
+        self._tables[table.table] = table
+        if table.state != "running":
+            self._told(table)
+
+
+def _failed(table: TableProgress, error: Exception) -> TableProgress:
+    return replace(
+        table, state="failed", error=failed(table.table, error), result=None, finished=_now()
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+class _Pool:
+    """Threads that act in the session with the local properties of whoever made them."""
+
+    def __init__(self, spark: SparkSession, parallelism: int) -> None:
+        self._spark = spark
+        self._threads = ThreadPoolExecutor(parallelism, "enable", self._begin)
+        self._inheriting = inheritable_thread_target(spark)
+
+    def map(self, step: Callable[[str], _T], names: Iterable[str]) -> list[_T]:
+        """What each step answers, in order."""
+        return list(self._threads.map(self._inheriting(step), names))
+
+    # A thread of its own would act in the session that was made first.
+    def _begin(self) -> None:
+        jvm: Any = self._spark._jvm
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._spark._jsparkSession)
+
+    def __enter__(self) -> _Pool:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        # After Ctrl-C, what has not begun is left, and what has begun comes to its end.
+        self._threads.shutdown(wait=True, cancel_futures=True)

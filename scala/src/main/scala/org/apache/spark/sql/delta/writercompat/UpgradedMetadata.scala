@@ -1,0 +1,83 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.types.{
+  ArrayType,
+  DataType,
+  IntegerType,
+  MapType,
+  MetadataBuilder,
+  StructType
+}
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.ProtocolRules
+import org.icebergwritercompat.upgrade.FileUpgrade
+
+/** What the metadata and protocol of an existing table become when it gets the feature. */
+object UpgradedMetadata {
+
+  private val required = Map(
+    WriterCompat.Enabled -> "true",
+    WriterCompat.IcebergCompatV2Enabled -> "true",
+    WriterCompat.ColumnMappingMode -> WriterCompat.IdMode
+  )
+
+  /** The properties that IcebergCompatV2 takes the place of. */
+  private val superseded =
+    Set(WriterCompat.IcebergCompatV1Enabled, WriterCompat.IcebergCompatV3Enabled)
+
+  /**
+   * The metadata with the feature: by id, with the ids that fields have, and new ones above all that
+   * were ever given for fields, elements, keys and values without.
+   *
+   * @param widening
+   *   whether bytes and shorts become ints
+   */
+  def of(metadata: Metadata, widening: Boolean): Metadata = {
+    // Without mapping, Delta finds nothing by an id that the schema may be left with.
+    val schema =
+      if (metadata.columnMappingMode != NoMapping) metadata.schema
+      else DeltaColumnMapping.dropColumnMappingMetadata(metadata.schema)
+    val configured = metadata.copy(
+      schemaString = (if (widening) widened(schema) else schema).json,
+      configuration = metadata.configuration -- superseded ++ required
+    )
+    val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
+      newMetadata = configured,
+      oldMetadata = configured,
+      isChangingModeOnExistingTable = false,
+      isOverwritingSchema = false
+    )
+    PhysicalNames.followIds(withIds, settled = Set.empty)
+  }
+
+  /** The protocol for that metadata, without what nothing uses any more and nobody may have. */
+  def protocol(spark: SparkSession, before: Protocol, metadata: Metadata): Protocol = {
+    val upgraded =
+      Protocol.upgradeProtocolFromMetadataForExistingTable(spark, metadata, before).getOrElse(before)
+    upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- ProtocolRules.LeftBehind))
+  }
+
+  // The files with such a field are all written anew, so how its type came about is past.
+  private def widened(schema: StructType): StructType = StructType(schema.fields.map { field =>
+    val dataType = widened(field.dataType)
+    if (dataType == field.dataType) field
+    else {
+      val metadata = new MetadataBuilder()
+        .withMetadata(field.metadata)
+        .remove(TypeWideningMetadata.TYPE_CHANGES_METADATA_KEY)
+        .build()
+      field.copy(dataType = dataType, metadata = metadata)
+    }
+  })
+
+  private def widened(dataType: DataType): DataType = dataType match {
+    case narrow if FileUpgrade.isNarrow(narrow) => IntegerType
+    case s: StructType                          => widened(s)
+    case a: ArrayType                           => a.copy(elementType = widened(a.elementType))
+    case m: MapType => m.copy(keyType = widened(m.keyType), valueType = widened(m.valueType))
+    case other      => other
+  }
+}

@@ -1,0 +1,425 @@
+package org.apache.spark.sql.delta.writercompat
+
+import io.delta.exceptions.ConcurrentWriteException
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions._
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
+import org.apache.spark.sql.functions.{broadcast, col}
+import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
+import org.apache.spark.util.SerializableConfiguration
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.report._
+import org.icebergwritercompat.rules._
+import org.icebergwritercompat.upgrade._
+import org.slf4j.LoggerFactory
+
+import scala.annotation.tailrec
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+/**
+ * Switches the feature on for a table that exists, in one commit: the log is laid out anew, and
+ * data files that cannot stay are written anew before it.
+ *
+ * @param mode
+ *   whether files may be written anew
+ * @param drop
+ *   what is to be taken away first
+ */
+final class Upgrading(
+    spark: SparkSession,
+    table: DeltaTableV2,
+    mode: UpgradeMode,
+    drop: Set[Drop]
+) {
+
+  private val log = LoggerFactory.getLogger(getClass)
+
+  private val inspector = new TableInspector(spark)
+
+  private val name = TableStates.nameOf(table)
+
+  /** What is to be done, and what stands in the way; nothing is written. */
+  def plan(): TableReport = {
+    val snapshot = table.update()
+    if (isOn(snapshot)) {
+      val report = inspector.check(name, None)
+      report.copy(kind = ReportKind.Plan, plan = Some(UpgradePlan.nothing))
+    } else {
+      val judged = judge(snapshot, None)
+      val state = judged.target.from
+      val seen = SeenVersion.of(table, snapshot)
+      val files = LiveFiles.of(snapshot, state)
+      val plan = planOf(judged)
+      val report = inspector.report(ReportKind.Plan, state, seen, files, plan.findings)
+      report.copy(
+        facts = report.facts.copy(enabling = plan.enabling),
+        audit = Some(
+          AuditFact(snapshot.numOfFiles, snapshot.numOfFiles, snapshot.sizeInBytes, sampled = false)
+        ),
+        plan = Some(plan.fact)
+      )
+    }
+  }
+
+  /** What it takes at a version of the table, after a look at all its files. */
+  def enabling(snapshot: Snapshot): EnablingFact = planOf(judge(snapshot, None)).enabling
+
+  /** Does what [[plan]] tells, or refuses with it. */
+  def run(): UpgradeResult = {
+    val snapshot = table.update()
+    if (isOn(snapshot)) unchanged(snapshot)
+    else {
+      val judged = judge(snapshot, None)
+      // Nothing is taken away for an upgrade that cannot be.
+      refuse(planOf(judged))
+      val dropped = judged.target.droppable(drop).map(_.fix).distinct
+      dropped.foreach(spark.sql)
+      val ready = if (dropped.isEmpty) judged else judge(table.update(), Some(judged))
+      commit(ready, Nil, attempts)
+    }
+  }
+
+  // How often others may commit between a look at the table and the commit.
+  private val attempts = 10
+
+  @tailrec
+  private def commit(judged: Judged, before: Seq[Written], left: Int): UpgradeResult = {
+    refuse(planOf(judged))
+    val (usable, stale) = before.partition(_.sources.forall(judged.failingFiles))
+    stale.foreach { written =>
+      log.warn(
+        "The data files in {} were written for {} and are not needed; VACUUM removes them.",
+        written.result.folder: Any,
+        name: Any
+      )
+    }
+    val transaction = begin(judged)
+    val written = usable ++ rewritten(judged, transaction, usable)
+    val committed =
+      written.map(_.result.folder).foldRight(() => tryCommit(judged, transaction, written)) {
+        (folder, body) => () => RewrittenFiles.orphaning(name, folder)(body())
+      }()
+    committed match {
+      case Some(version)    => result(judged, version, written)
+      case None if left > 0 =>
+        val snapshot = table.update()
+        if (isOn(snapshot)) unchanged(snapshot)
+        else {
+          val again = judge(snapshot, Some(judged))
+          commit(again, if (again.target.sameAs(judged.target)) written else Nil, left - 1)
+        }
+      case None => throw IcebergWriterCompatException.tooBusy(name, attempts)
+    }
+  }
+
+  private def begin(judged: Judged): GuardedTransaction = {
+    val transaction =
+      table.deltaLog.startTransaction(table.catalogTable, Some(judged.snapshot)) match {
+        case guarded: GuardedTransaction => guarded
+        case other => throw new IllegalStateException(s"${other.getClass} is not guarded")
+      }
+    transaction.upgradeTo(judged.target.metadata, judged.target.protocol)
+    transaction
+  }
+
+  private def rewritten(
+      judged: Judged,
+      transaction: GuardedTransaction,
+      done: Seq[Written]
+  ): Option[Written] = {
+    val known = done.flatMap(_.sources).toSet
+    val sources = judged.failing.filterNot(verdict => known(verdict.file))
+    Option.when(sources.nonEmpty) {
+      val files = judged.live(sources)
+      Written(
+        sources.map(_.file),
+        files.map(judged.target.rekeying(_).removeWithTimestamp(dataChange = false)),
+        RewrittenFiles.write(spark, transaction, judged.snapshot, files)
+      )
+    }
+  }
+
+  // Delta makes this commit the next version or none at all; then nothing has been written.
+  private def tryCommit(
+      judged: Judged,
+      transaction: GuardedTransaction,
+      written: Seq[Written]
+  ): Option[Long] = {
+    val snapshot = judged.snapshot
+    val target = judged.target
+    val actions = target.clustering.iterator ++
+      written.iterator.flatMap(_.removed) ++
+      written.iterator.flatMap(_.result.added) ++
+      (if (target.renaming.isEmpty) Iterator.empty else judged.kept)
+    val set = target.metadata.configuration.filterNot { case (key, value) =>
+      snapshot.metadata.configuration.get(key).contains(value)
+    }
+    try
+      Described(spark, s"Switching icebergWriterCompatV1 on for $name") {
+        val (version, _) = transaction.commitLarge(
+          spark,
+          actions,
+          Some(target.protocol).filter(_ != snapshot.protocol),
+          DeltaOperations.SetTableProperties(set),
+          Map.empty,
+          Map(
+            "numRemovedFiles" -> judged.failing.size.toString,
+            "numAddedFiles" -> written.map(_.result.added.size).sum.toString,
+            "numKeptFiles" -> judged.keptFiles.toString
+          )
+        )
+        Some(version)
+      }
+    catch {
+      case lost: ConcurrentWriteException =>
+        log.info("Somebody else has committed to {}: {}", name: Any, lost.getMessage: Any)
+        None
+    }
+  }
+
+  private def refuse(plan: UpgradePlan): Unit = {
+    if (plan.blockers.nonEmpty)
+      throw IcebergWriterCompatException.upgradeBlocked(
+        name,
+        plan.blockers.map(finding => (finding.rule, finding.found, finding.fix)),
+        plan.remedy
+      )
+    if (plan.mode == PlanMode.Rewrite && !mode.rewrites)
+      {
+      val fact = plan.fact
+      throw IcebergWriterCompatException.rewriteNeeded(
+        name,
+        plan.findings.filter(_.severity == Severity.Warning).map(_.rule),
+        fact.steps.filter(step => Set("widen", "rewrite")(step.name)).map(_.what) ++
+          fact.groups.filter(_.verdict == "rewrite").map(g => s"${g.files} file(s): ${g.reason}"),
+        s"${fact.filesToRewrite} of ${plan.files} data file(s), ${fact.bytesToRewrite} bytes"
+      )
+    }
+  }
+
+  private def result(judged: Judged, version: Long, written: Seq[Written]): UpgradeResult =
+    UpgradeResult(
+      name,
+      changed = true,
+      version,
+      if (written.isEmpty) PlanMode.Metadata else PlanMode.Rewrite,
+      judged.failing.size.toLong,
+      judged.failing.map(_.size).sum,
+      judged.keptFiles
+    )
+
+  private def unchanged(snapshot: Snapshot): UpgradeResult =
+    UpgradeResult(
+      name,
+      changed = false,
+      snapshot.version,
+      PlanMode.NoChange,
+      filesRewritten = 0,
+      bytesRewritten = 0,
+      snapshot.numOfFiles
+    )
+
+  private def isOn(snapshot: Snapshot): Boolean =
+    WriterCompat.isEnabled(snapshot.metadata.configuration)
+
+  private def planOf(judged: Judged): UpgradePlan =
+    new UpgradePlan(
+      judged.target.from,
+      judged.target.to,
+      judged.target.violations,
+      drop,
+      judged.failing,
+      judged.snapshot.numOfFiles,
+      judged.snapshot.sizeInBytes,
+      entersAgain = !judged.target.renaming.isEmpty
+    )
+
+  /** What a version of the table is to become. */
+  private case class Target(snapshot: Snapshot) {
+
+    val from: TableState = inspector.stateOf(name, snapshot.protocol, snapshot.metadata)
+
+    // Without files, a change of types is nothing that an upgrade has to make unasked.
+    val metadata: Metadata =
+      UpgradedMetadata.of(snapshot.metadata, widening = snapshot.numOfFiles > 0)
+
+    val protocol: Protocol = UpgradedMetadata.protocol(spark, snapshot.protocol, metadata)
+
+    val to: TableState =
+      inspector.stateOf(name, protocol, metadata).copy(moment = Moment.Enabling)
+
+    val renaming: Renaming = Renaming.of(snapshot.metadata.schema, metadata.schema)
+
+    val rekeying: Rekeying = new Rekeying(renaming)
+
+    val clustering: Option[DomainMetadata] = snapshot.domainMetadata.collectFirst {
+      case ClusteringMetadataDomain(ClusteringMetadataDomain(columns), false) =>
+        ClusteringMetadataDomain(columns.map(path => renaming.path(path).getOrElse(path)))
+          .toDomainMetadata[ClusteringMetadataDomain]
+    }
+
+    val violations: Seq[Violation] = {
+      val shown = new DataActions(to)
+      WriterCompatRules.check(to).toSeq ++
+        clustering.flatMap(shown.of).toSeq.flatMap(WriterCompatRules.check(to, _))
+    }
+
+    def droppable(drop: Set[Drop]): Seq[Violation] =
+      violations.filter(violation => Drop.of(violation).exists(drop))
+
+    def sameAs(other: Target): Boolean =
+      metadata == other.metadata && protocol == other.protocol
+
+    /** Whether files are judged alike for both. */
+    def judgesAs(other: Target): Boolean =
+      from.schema == other.from.schema && to.schema == other.to.schema &&
+        FileUpgrade.modeOf(from) == FileUpgrade.modeOf(other.from) &&
+        to.partitionColumns == other.to.partitionColumns && to.maxColumnId == other.to.maxColumnId
+  }
+
+  /** Which live files of a version cannot stay as they are. */
+  private case class Judged(snapshot: Snapshot, target: Target, failing: Seq[FileVerdict]) {
+
+    lazy val failingFiles: Set[FileKey] = failing.iterator.map(_.file).toSet
+
+    def keptFiles: Long = snapshot.numOfFiles - failing.size
+
+    /** The live files that these verdicts are about. */
+    def live(verdicts: Seq[FileVerdict]): Seq[AddFile] =
+      snapshot.allFiles
+        .join(paths(verdicts), Seq("path"), "left_semi")
+        .as[AddFile](Upgrading.addFiles)
+        .collect()
+        .toSeq
+
+    /** The other live files, as the log is to have them; never all of them at once. */
+    def kept: Iterator[AddFile] = {
+      val all = snapshot.allFiles
+      val files =
+        if (failing.isEmpty) all
+        else all.join(paths(failing), Seq("path"), "left_anti").as[AddFile](Upgrading.addFiles)
+      files.map(target.rekeying)(Upgrading.addFiles).toLocalIterator().asScala
+    }
+
+    private def paths(verdicts: Seq[FileVerdict]) =
+      broadcast(spark.createDataset(verdicts.map(_.file.path))(Encoders.STRING).toDF("path"))
+  }
+
+  /** Looks at the live files of a version; at those only that an earlier look has not seen. */
+  private def judge(snapshot: Snapshot, earlier: Option[Judged]): Judged = {
+    val target = Target(snapshot)
+    earlier.filter(_.target.judgesAs(target)) match {
+      case None => Judged(snapshot, target, verdicts(target, snapshot.allFiles, snapshot.numOfFiles))
+      case Some(seen) =>
+        val keys = Seq("path", "deletionVector")
+        val now = snapshot.allFiles
+        val was = seen.snapshot.allFiles.select(keys.map(col): _*)
+        val same = keys.map(key => now(key) <=> was(key)).reduce(_ && _)
+        val added = now.join(was, same, "left_anti").as[AddFile](Upgrading.addFiles)
+        val gone = was
+          .join(now, same, "left_anti")
+          .select("path")
+          .as[String](Encoders.STRING)
+          .collect()
+          .toSet
+        val still = seen.failing.filterNot(verdict => gone(verdict.file.path))
+        Judged(snapshot, target, still ++ verdicts(target, added, math.max(added.count(), 1)))
+    }
+  }
+
+  private def verdicts(target: Target, files: Dataset[AddFile], count: Long): Seq[FileVerdict] =
+    if (count == 0) Nil
+    else
+      Described(spark, s"Reading the footers of $name") {
+        val configuration = spark.sparkContext
+          .broadcast(new SerializableConfiguration(table.deltaLog.newDeltaHadoopConf()))
+        val task = new VerdictTask(
+          target.from,
+          target.to,
+          target.rekeying,
+          table.deltaLog.dataPath.toString,
+          configuration
+        )
+        val known = mutable.HashMap.empty[Seq[FileReason], Seq[FileReason]]
+        files
+          .repartition(DataFileAudit.tasks(spark, count))
+          .mapPartitions(task)(Encoders.product[FileVerdict])
+          .collect()
+          .toSeq
+          // Thousands of files may have the same reasons.
+          .map(verdict =>
+            verdict.copy(reasons = known.getOrElseUpdate(verdict.reasons, verdict.reasons))
+          )
+      }
+}
+
+object Upgrading {
+
+  private[writercompat] val addFiles: Encoder[AddFile] = Encoders.product[AddFile]
+
+  /** The upgrade of a table, given by name or path, as a user asks for it. */
+  def of(
+      spark: SparkSession,
+      table: String,
+      mode: String,
+      rewrite: Boolean,
+      drop: Seq[String]
+  ): Upgrading = {
+    val chosen = UpgradeMode.named(mode, rewrite).getOrElse {
+      throw IcebergWriterCompatException.wrongOption("mode", mode, UpgradeMode.names)
+    }
+    val dropped = drop.map { name =>
+      Drop.all.find(_.name == name).getOrElse {
+        throw IcebergWriterCompatException.wrongOption("drop", name, Drop.all.map(_.name))
+      }
+    }
+    new Upgrading(spark, DeltaTables.find(spark, table), chosen, dropped.toSet)
+  }
+}
+
+/** Files written anew, and those they take the place of. */
+private final case class Written(
+    sources: Seq[FileKey],
+    removed: Seq[RemoveFile],
+    result: RewrittenFiles
+)
+
+/** Enters a live file again under other physical names. */
+private[writercompat] final class Rekeying(renaming: Renaming)
+    extends (AddFile => AddFile)
+    with Serializable {
+
+  override def apply(file: AddFile): AddFile = file.copy(
+    partitionValues = Option(file.partitionValues).map(renaming.partitionValues).orNull,
+    stats = renaming.statistics(file.stats),
+    dataChange = false
+  )
+}
+
+/** Reads the footers of some files on an executor, and tells of those that cannot stay. */
+private final class VerdictTask(
+    from: TableState,
+    to: TableState,
+    rekeying: Rekeying,
+    folder: String,
+    configuration: Broadcast[SerializableConfiguration]
+) extends (Iterator[AddFile] => Iterator[FileVerdict])
+    with Serializable {
+
+  override def apply(files: Iterator[AddFile]): Iterator[FileVerdict] = {
+    val upgrade = new FileUpgrade(from, to)
+    val shown = new DataActions(to)
+    files.flatMap { file =>
+      val footer = Footers.read(folder, file.path, configuration.value.value)
+      val reasons = upgrade.reasons(shown.of(rekeying(file)), file.size, footer)
+      Option.when(reasons.nonEmpty) {
+        val vector = Option(file.deletionVector).map(_.uniqueId)
+        FileVerdict(FileKey(file.path, vector), file.size, reasons)
+      }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package org.icebergwritercompat.report
+
+/**
+ * What switching the feature on did.
+ *
+ * @param changed
+ *   false if the feature was on before
+ * @param version
+ *   the newest version of the table now
+ * @param mode
+ *   which way it went; [[PlanMode.NoChange]] if the feature was on before
+ * @param filesKept
+ *   how many data files stayed as they were
+ */
+final case class UpgradeResult(
+    table: String,
+    changed: Boolean,
+    version: Long,
+    mode: PlanMode,
+    filesRewritten: Long,
+    bytesRewritten: Long,
+    filesKept: Long
+)

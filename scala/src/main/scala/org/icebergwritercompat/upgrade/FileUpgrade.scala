@@ -1,0 +1,123 @@
+package org.icebergwritercompat.upgrade
+
+import org.apache.spark.sql.types.{ByteType, DataType, ShortType}
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules._
+
+import java.util.Locale
+
+/**
+ * Why a data file cannot stay as it is.
+ *
+ * @param rule
+ *   the id of the rule it would break
+ * @param column
+ *   the path of the column it is about; empty for the file as a whole
+ * @param found
+ *   what was found, in words that are the same for all files
+ */
+final case class FileReason(rule: String, column: Seq[String], found: String)
+
+/**
+ * Judges whether a live file of a table can stay as it is when the table gets the feature.
+ *
+ * @param from
+ *   the table as it is
+ * @param to
+ *   the table as it is to be
+ */
+final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
+
+  private val mode = FileUpgrade.modeOf(from)
+
+  /**
+   * What stands against keeping a file; nothing if it can stay.
+   *
+   * @param added
+   *   as the log is to have it
+   * @param footer
+   *   what its footer says, if it has one
+   */
+  def reasons(
+      added: DataAction.Added,
+      size: Long,
+      footer: Either[Unreadable, Footer]
+  ): Seq[FileReason] = {
+    val rowCount = added.statistics.flatMap(_.rowCount)
+    val file = DataFile(added.path, added.partitionValues, size, rowCount, footer)
+    val broken =
+      (WriterCompatRules.check(to, added) ++ WriterCompatRules.check(to, file)).map(reason).toSeq
+    if (footer.isLeft) broken
+    else {
+      val columns = FileColumns.of(from, file)
+      (broken ++ foreignIds(broken) ++ misnamed(columns) ++ narrow(columns)).distinct
+    }
+  }
+
+  /** Whether writing the file anew takes the reason away. */
+  def isMendable(reason: FileReason): Boolean = !FileUpgrade.unmendable(mode)(reason.rule)
+
+  private def reason(violation: Violation): FileReason = {
+    val column = violation.location match {
+      case Location.Column(path, _, _) => path
+      case _                           => Nil
+    }
+    FileReason(violation.rule.id, column, violation.parameters("found"))
+  }
+
+  // Whatever ids are in the files, they are none that this table gave out.
+  private def foreignIds(broken: Seq[FileReason]): Option[FileReason] =
+    Option.when(mode == FileUpgrade.unmapped && !broken.exists(_.rule == FooterRules.FieldsHaveTheirIds.id)) {
+      FileReason(
+        FooterRules.FieldsHaveTheirIds.id,
+        Nil,
+        "it was written without column mapping, so the field ids in it are not the table's"
+      )
+    }
+
+  // Until now its columns were found by name: the id must lead to the same.
+  private def misnamed(columns: FileColumns): Seq[FileReason] =
+    if (mode != "name") Nil
+    else
+      columns.stored.collect {
+        case StoredNode(node, stored, _)
+            if node.isField && !node.physicalName.contains(stored.getName) =>
+          FileReason(
+            FooterRules.FieldsHaveTheirIds.id,
+            node.path,
+            s"column ${node.sqlPath} has its field id on ${stored.getName}, and is not read from there"
+          )
+      }
+
+  private def narrow(columns: FileColumns): Seq[FileReason] =
+    columns.stored.map(_.node).filter(node => FileUpgrade.isNarrow(node.dataType)).map { node =>
+      FileReason(
+        SchemaRules.TypesAreSupported.id,
+        node.path,
+        s"column ${node.sqlPath} is a ${node.dataType.sql}, which is widened to INT"
+      )
+    }
+}
+
+object FileUpgrade {
+
+  /** The column mapping mode of a table. */
+  def modeOf(table: TableState): String =
+    table.property(WriterCompat.ColumnMappingMode).fold(unmapped)(_.trim.toLowerCase(Locale.ROOT))
+
+  /** The mode of a table without column mapping. */
+  val unmapped = "none"
+
+  /** Whether the type becomes an int. */
+  def isNarrow(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType
+
+  /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
+  private def unmendable(mode: String): Set[String] = {
+    val always: Set[Rule] =
+      Set(FooterRules.FootersAreReadable, FooterRules.RequiredColumnsHaveNoNulls)
+    // In this mode Delta reads what has no id as null.
+    val byMode: Set[Rule] =
+      if (mode == WriterCompat.IdMode) Set(FooterRules.FieldsHaveTheirIds) else Set.empty
+    (always ++ byMode).map(_.id)
+  }
+}

@@ -1,0 +1,225 @@
+package org.icebergwritercompat.upgrade
+
+import org.icebergwritercompat.report._
+import org.icebergwritercompat.rules._
+
+/** A live file, by its path in the log and its deletion vector. */
+final case class FileKey(path: String, deletionVector: Option[String])
+
+/** A live file that cannot stay as it is. */
+final case class FileVerdict(file: FileKey, size: Long, reasons: Seq[FileReason])
+
+/**
+ * What an upgrade of a table comes to.
+ *
+ * @param from
+ *   the table as it is
+ * @param to
+ *   the table as it is to be
+ * @param violations
+ *   what the table would break even so
+ * @param drop
+ *   what is to be taken away first
+ * @param failing
+ *   the live files that cannot stay
+ * @param files
+ *   the number of all live files, as `bytes` is the size of them all
+ * @param entersAgain
+ *   whether the files that stay have to be entered in the log under new names
+ */
+final class UpgradePlan(
+    from: TableState,
+    to: TableState,
+    violations: Seq[Violation],
+    drop: Set[Drop],
+    failing: Seq[FileVerdict],
+    val files: Long,
+    bytes: Long,
+    entersAgain: Boolean
+) {
+
+  private val upgrade = new FileUpgrade(from, to)
+
+  private val (dropped, inTheWay) = violations.partition(Drop.of(_).exists(drop))
+
+  private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
+
+  private val widened: Seq[SchemaNode] =
+    from.nodes.zip(to.nodes).collect { case (was, is) if was.dataType != is.dataType => was }.filter {
+      node => FileUpgrade.isNarrow(node.dataType)
+    }
+
+  /** What stands in the way, each with the statement that takes it away. */
+  lazy val blockers: Seq[Finding] =
+    inTheWay.map(Finding.of(to, _, Severity.Error)) ++ findingsOf(hopeless, Severity.Error)
+
+  /** What it comes to, in a word. */
+  def mode: PlanMode =
+    if (blockers.nonEmpty) PlanMode.Blocked
+    else if (failing.nonEmpty || widened.nonEmpty) PlanMode.Rewrite
+    else PlanMode.Metadata
+
+  /** Everything that was found. */
+  def findings: Seq[Finding] =
+    blockers ++ dropped.map { violation =>
+      Finding.of(to, violation, Severity.Info)
+    } ++ findingsOf(mendable, Severity.Warning)
+
+  /** What a report says of it. */
+  def fact: PlanFact =
+    PlanFact(
+      mode,
+      if (mode == PlanMode.Blocked) Nil else steps,
+      groups,
+      mendable.size.toLong,
+      mendable.map(_.size).sum,
+      (if (mode == PlanMode.Blocked) blockers.map(_.fix) else statements).distinct
+    )
+
+  /** The same as what it takes to switch the feature on. */
+  def enabling: EnablingFact = {
+    def rules(findings: Seq[Finding]) = findings.map(_.rule).distinct.mkString(", ")
+    val (verdict, reason) = mode match {
+      case PlanMode.NoChange => Verdict.Enabled -> "The feature is on."
+      case PlanMode.Blocked  =>
+        Verdict.Blocked -> s"Mend ${rules(blockers)} first; each finding says how."
+      case PlanMode.Rewrite =>
+        val why = rules(findings.filter(_.severity == Severity.Warning))
+        Verdict.Rewrite -> s"Some files have to be written anew, because of $why."
+      case PlanMode.Metadata =>
+        Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
+    }
+    EnablingFact(verdict, reason, mendable.size.toLong, mendable.map(_.size).sum, exact = true)
+  }
+
+  /** What takes away what stands in the way: one call that asks for all of it, where there is. */
+  def remedy: String = {
+    val names = inTheWay.map(Drop.of)
+    if (hopeless.isEmpty && names.forall(_.isDefined))
+      Fix.callEnable(to, Map("drop" -> names.flatten.map(_.name).distinct))
+    else blockers.head.fix
+  }
+
+  private def statements: Seq[String] = dropped.map(_.fix).distinct
+
+  private def steps: Seq[StepFact] =
+    statements.map(StepFact("drop", _)) ++
+      widened.map(node => StepFact("widen", s"${node.sqlPath} ${node.dataType.sql} becomes INT")) ++
+      Option.when(mendable.nonEmpty) {
+        StepFact(
+          "rewrite",
+          "the rows of files that cannot stay are written into new files",
+          Some(mendable.size.toLong),
+          Some(mendable.map(_.size).sum)
+        )
+      } ++
+      Seq(StepFact("protocol", protocol), StepFact("properties", properties)) ++
+      Seq(StepFact("columns", columns)) ++
+      Option.when(entersAgain && keptFiles > 0) {
+        StepFact(
+          "enter",
+          "the other files are entered in the log under the new names, and stay as they are",
+          Some(keptFiles),
+          Some(bytes - failing.map(_.size).sum)
+        )
+      } :+
+      StepFact("commit", "all but the first steps is one commit, or nothing at all")
+
+  private def protocol: String = {
+    val (before, after) = (from.protocol.listedFeatures, to.protocol.listedFeatures)
+    val versions = s"reader ${to.protocol.minReaderVersion}, writer ${to.protocol.minWriterVersion}"
+    versions + listed("; adds ", (after -- before).toSeq) +
+      listed("; leaves out ", (before -- after).toSeq)
+  }
+
+  private def properties: String = {
+    val set = to.properties.collect {
+      case (key, value) if !from.properties.get(key).contains(value) => s"$key = $value"
+    }
+    val gone = from.properties.keySet -- to.properties.keySet
+    listed("sets ", set.toSeq) + listed("; unsets ", gone.toSeq)
+  }
+
+  private def columns: String = {
+    val fields = from.nodes.zip(to.nodes).filter(_._1.isField)
+    val renamed = fields.count { case (was, is) => was.physicalName != is.physicalName }
+    val added = to.nodes.flatMap(_.id).toSet -- from.nodes.flatMap(_.id)
+    s"$renamed field(s) get the physical name col-<id>; ${added.size} id(s) are given out" +
+      Option.when(added.nonEmpty)(s", from ${added.min} to ${added.max}").mkString
+  }
+
+  private def listed(label: String, words: Seq[String]): String =
+    if (words.isEmpty) "" else words.sorted.mkString(label, ", ", "")
+
+  private def keptFiles: Long = files - failing.size
+
+  private def groups: Seq[FileGroupFact] = {
+    val kept = Option.when(keptFiles > 0) {
+      FileGroupFact(
+        "keep",
+        "These files are as they should be.",
+        Nil,
+        keptFiles,
+        bytes - failing.map(_.size).sum,
+        Nil
+      )
+    }
+    val order = failing.groupBy(_.reasons.map(_.rule).toSet).toSeq.map { case (rules, verdicts) =>
+      val found = verdicts.iterator.flatMap(_.reasons).map(_.found).distinct.take(shown).toSeq
+      FileGroupFact(
+        if (verdicts.head.reasons.forall(upgrade.isMendable)) "rewrite" else "blocked",
+        found.mkString("; ").capitalize,
+        inOrder(rules),
+        verdicts.size.toLong,
+        verdicts.map(_.size).sum,
+        verdicts.map(_.file.path).sorted.take(Finding.MaxExamples)
+      )
+    }
+    kept.toSeq ++ order.sortBy(group => (-group.files, group.rules.mkString))
+  }
+
+  private val shown = 5
+
+  private def inOrder(rules: Set[String]): Seq[String] =
+    WriterCompatRules.all.map(_.id).filter(rules)
+
+  private def findingsOf(verdicts: Seq[FileVerdict], severity: Severity): Seq[Finding] = {
+    val all = for (verdict <- verdicts; reason <- verdict.reasons) yield reason -> verdict
+    all
+      .groupBy { case (reason, _) => (reason.rule, reason.column) }
+      .toSeq
+      .map { case ((id, path), broken) =>
+        val rule = WriterCompatRules.all.find(_.id == id).get
+        val found = broken.head._1.found
+        val node = to.nodesByPath.get(path.toVector)
+        Finding(
+          id,
+          rule.clauses.map(_.toString),
+          severity,
+          node.fold(Place.Files)(n => Place.of(n.location)),
+          Some(broken.map(_._2.file).distinct.size.toLong),
+          broken.map(_._2.file.path).distinct.sorted.take(Finding.MaxExamples),
+          found.capitalize,
+          rule.statement,
+          Reasons.of(rule).getOrElse(""),
+          fixOf(rule, node, severity)
+        )
+      }
+      .sortBy(finding => (inOrder(verdicts.flatMap(_.reasons.map(_.rule)).toSet).indexOf(finding.rule), finding.place.name))
+  }
+
+  private def fixOf(rule: Rule, node: Option[SchemaNode], severity: Severity): String =
+    (rule, severity) match {
+      case (_, Severity.Warning)     => Fix.callEnable(to, Map("rewrite" -> true))
+      case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
+        node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
+      case (broken: FooterRule, _)   => broken.fix(from)
+      case _                         => Fix.lookIntoHistory(from)
+    }
+}
+
+object UpgradePlan {
+
+  /** The plan for a table that has the feature on. */
+  val nothing: PlanFact = PlanFact(PlanMode.NoChange, Nil, Nil, 0, 0, Nil)
+}

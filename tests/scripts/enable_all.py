@@ -1,0 +1,21 @@
+"""Enables all tables of a folder, until it is done or somebody kills the process."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat, enable_all
+from sessions import local_builder
+
+warehouse, tables, journal = map(Path, sys.argv[1:])
+spark = configure_spark_with_iceberg_writer_compat(local_builder(warehouse)).getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+print("ready", flush=True)
+enable_all(
+    spark,
+    sorted(tables.iterdir()),
+    mode="rewrite",
+    journal=journal,
+    notify=lambda table: print(table.state, flush=True),
+)
