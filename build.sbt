@@ -9,6 +9,9 @@ ThisBuild / description := "Delta tables that are safe to read and write as Apac
 lazy val DeltaRuntime = config("delta-runtime").hide
 lazy val IcebergRuntime = config("iceberg-runtime").hide
 
+// Readers that only the tests of Python have; not part of the package.
+lazy val TestReaders = config("test-readers").hide
+
 // What publishing needs; no session but one that publishes does.
 lazy val icebergModules =
   Seq("iceberg-api", "iceberg-bundled-guava", "iceberg-common", "iceberg-core").map { name =>
@@ -53,7 +56,7 @@ lazy val root = (project in file("."))
 
 def line(l: SparkLine): Project =
   Project(l.projectId, file("target") / l.projectId)
-    .configs(DeltaRuntime, IcebergRuntime)
+    .configs(DeltaRuntime, IcebergRuntime, TestReaders)
     .settings(
       moduleName := s"iceberg-writer-compat_${l.name}",
       scalaVersion := l.scala,
@@ -85,11 +88,14 @@ def line(l: SparkLine): Project =
       libraryDependencies ++= icebergModules.flatMap { module =>
         Seq(module % Provided intransitive (), module % IcebergRuntime intransitive ())
       },
-      libraryDependencies ++= Seq("iceberg-data", "iceberg-parquet").map { name =>
-        "org.apache.iceberg" % name % iceberg % Test intransitive ()
-      },
+      // Iceberg's generic reader, which a session has if somebody wants to read by it.
+      libraryDependencies += "org.apache.iceberg" % "iceberg-data" % iceberg % Provided intransitive (),
+      libraryDependencies += "org.apache.iceberg" % "iceberg-parquet" % iceberg % Test intransitive (),
       libraryDependencies ++= postgres,
       libraryDependencies += "org.apache.parquet" % "parquet-avro" % "1.16.0" % Test intransitive (),
+      libraryDependencies ++= l.icebergRuntime.map { name =>
+        "org.apache.iceberg" % name % iceberg % TestReaders intransitive ()
+      },
       Compile / resourceGenerators += versionResource(l).taskValue,
       Test / fork := true,
       Test / parallelExecution := false,
@@ -137,7 +143,7 @@ lazy val testJvmOptions = Def.task {
 /** Puts the thin jar, Delta's own jars and Iceberg's where the Python package looks for them. */
 def stageJars(l: SparkLine) = Def.task {
   val thin = (Compile / packageBin).value
-  val others = Seq(DeltaRuntime -> "delta", IcebergRuntime -> "iceberg").flatMap {
+  val others = Seq(DeltaRuntime -> "delta", IcebergRuntime -> "iceberg", TestReaders -> "readers").flatMap {
     case (runtime, name) =>
       update.value.select(configurationFilter(runtime.name)).map(_ -> name)
   }

@@ -9,8 +9,15 @@ import sbt._
  *   the Scala release that Spark line is built with
  * @param shims
  *   the folders below `scala/shims` this line takes, each named by the range of lines it serves
+ * @param icebergRuntime
+ *   Iceberg's own connector for this line, which the tests of Python read published tables with
  */
-final case class SparkLine(spark: String, scala: String, shims: Seq[String] = Nil) {
+final case class SparkLine(
+    spark: String,
+    scala: String,
+    shims: Seq[String] = Nil,
+    icebergRuntime: Option[String] = None
+) {
 
   /** The short name users know, such as `4.1`. */
   val name: String = spark.split('.').take(2).mkString(".")
@@ -32,7 +39,14 @@ object SparkLine {
   val sqlite = "3.54.1.0"
 
   val spark40: SparkLine = SparkLine(spark = "4.0.4", scala = "2.13.17")
-  val spark41: SparkLine = SparkLine(spark = "4.1.3", scala = "2.13.17")
+
+  val spark41: SparkLine =
+    SparkLine(
+      spark = "4.1.3",
+      scala = "2.13.17",
+      icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13")
+    )
+
   val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")
 
   val all: Seq[SparkLine] = Seq(spark40, spark41, spark42)

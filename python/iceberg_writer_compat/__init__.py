@@ -23,10 +23,19 @@ from iceberg_writer_compat.exceptions import (
     JournalError,
     NoActiveSessionError,
     NotInstalledError,
+    ReaderNotInstalledError,
     SparkConnectNotSupportedError,
     UnknownReportFormatError,
     UnreadableTableError,
     UnsupportedSparkVersionError,
+)
+from iceberg_writer_compat.proving import prove
+from iceberg_writer_compat.proving.proof import (
+    Difference,
+    Outcome,
+    Proof,
+    ReaderFacts,
+    Reading,
 )
 from iceberg_writer_compat.publishing import PublishResult, PublishStatus, publish, status
 from iceberg_writer_compat.report import (
@@ -61,6 +70,7 @@ from iceberg_writer_compat.tables import (
 __all__ = [
     "Audit",
     "Column",
+    "Difference",
     "DisableResult",
     "EnableResult",
     "EnableResults",
@@ -74,10 +84,15 @@ __all__ = [
     "JournalError",
     "NoActiveSessionError",
     "NotInstalledError",
+    "Outcome",
     "Place",
     "Plan",
+    "Proof",
     "PublishResult",
     "PublishStatus",
+    "ReaderFacts",
+    "ReaderNotInstalledError",
+    "Reading",
     "Report",
     "Reports",
     "RuleText",
@@ -98,6 +113,7 @@ __all__ = [
     "history",
     "is_iceberg_writer_compat_enabled",
     "maven_coordinate",
+    "prove",
     "publish",
     "rules",
     "status",

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, NoReturn
 
 from py4j.java_gateway import is_instance_of
@@ -168,7 +169,16 @@ def _refuse_connect() -> NoReturn:
     )
 
 
+def has_class(jvm: Any, name: str) -> bool:
+    """Whether a JVM has a class."""
+    return _class(jvm, name) is not None
+
+
 def _facade(jvm: Any) -> Any | None:
+    return _class(jvm, "org.icebergwritercompat.IcebergWriterCompat")
+
+
+def _class(jvm: Any, name: str) -> Any | None:
     # Py4J takes a name it cannot find for a package.
-    found = jvm.org.icebergwritercompat.IcebergWriterCompat
+    found = reduce(getattr, name.split("."), jvm)
     return found if hasattr(found, "_fqn") and type(found).__name__ == "JavaClass" else None

@@ -17,20 +17,10 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 from pyspark.sql import SparkSession
 from pyspark.util import inheritable_thread_target
 
-from iceberg_writer_compat import _html, _jvm, _text
+from iceberg_writer_compat import _codec, _html, _jvm, _text
 from iceberg_writer_compat.checks import failed, tables_in
 from iceberg_writer_compat.exceptions import JournalError
-from iceberg_writer_compat.report import (
-    FORMAT,
-    Enabling,
-    Report,
-    Reports,
-    TableError,
-    _decode,
-    _encode,
-    _json,
-    _require_format,
-)
+from iceberg_writer_compat.report import Enabling, Report, Reports, TableError
 from iceberg_writer_compat.tables import EnableResult, Mode, enable_iceberg_writer_compat
 
 State = Literal["waiting", "planned", "running", "done", "failed"]
@@ -111,17 +101,17 @@ class EnableResults(Sequence[TableProgress]):
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> EnableResults:
         """Reads what `to_dict` has written."""
-        _require_format(value)
-        return _decode(cls, value, "results")
+        _codec.require_format(value)
+        return _codec.decode(cls, value, "results")
 
     def to_dict(self) -> dict[str, Any]:
         """The results as plain values, which `from_dict` reads."""
         counts = {"done": len(self.done), "failed": len(self.failed), "left": len(self.left)}
-        return {"format": FORMAT, "verdict": self.verdict, "counts": counts, **_encode(self)}
+        return {"format": _codec.FORMAT, "verdict": self.verdict, "counts": counts, **_codec.encode(self)}
 
     def to_json(self) -> str:
         """The results as JSON."""
-        return _json(self.to_dict())
+        return _codec.dumps(self.to_dict())
 
     def to_html(self) -> str:
         """The results as one HTML page that needs nothing else."""
@@ -268,7 +258,7 @@ class _Journal:
 
     def write(self, table: TableProgress) -> None:
         """Remembers a step; it is on the disk before anything follows from it."""
-        line = json.dumps({"format": FORMAT, **_encode(table)}, ensure_ascii=False) + "\n"
+        line = json.dumps({"format": _codec.FORMAT, **_codec.encode(table)}, ensure_ascii=False) + "\n"
         with self._lock:
             os.write(self._file, line.encode())
             os.fsync(self._file)
@@ -294,8 +284,8 @@ class _Journal:
         for number, line in enumerate(content[:whole].split(b"\n")[:-1], 1):
             try:
                 value = json.loads(line)
-                _require_format(value)
-                yield _decode(TableProgress, value, "step")
+                _codec.require_format(value)
+                yield _codec.decode(TableProgress, value, "step")
             except ValueError as error:
                 raise JournalError(
                     f"Line {number} of the journal {self._path} is no step of a table: {error}\n"

@@ -23,6 +23,10 @@ class NotInstalledError(IcebergWriterCompatError):
     """The jar is missing, or the extension is not in the session: commits are not guarded."""
 
 
+class ReaderNotInstalledError(IcebergWriterCompatError):
+    """No reader of Iceberg tables is there, or not the one that was asked for."""
+
+
 class UnsupportedSparkVersionError(IcebergWriterCompatError):
     """There is no jar for the installed PySpark."""
 

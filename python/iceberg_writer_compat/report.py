@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import datetime, timezone
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_writer_compat import _html, _text
-from iceberg_writer_compat.exceptions import NoActiveSessionError, UnknownReportFormatError
-
-FORMAT = 1
+from iceberg_writer_compat import _codec, _html, _text
+from iceberg_writer_compat.exceptions import NoActiveSessionError
 
 Kind = Literal["check", "verify", "would_break", "history", "plan"]
 Severity = Literal["error", "warning", "info"]
 PlaceKind = Literal["column", "property", "feature", "protocol", "file", "files", "statement"]
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -279,8 +273,8 @@ class Report:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], spark: SparkSession | None = None) -> Report:
         """Reads a report; the session is the one that `to_df` uses."""
-        _require_format(value)
-        report = _decode(cls, {"plan": None, **value}, "report")
+        _codec.require_format(value)
+        report = _codec.decode(cls, {"plan": None, **value}, "report")
         object.__setattr__(report, "_spark", spark)
         return report
 
@@ -301,11 +295,11 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, which `from_dict` reads."""
-        return {"format": FORMAT, **_encode(self)}
+        return {"format": _codec.FORMAT, **_codec.encode(self)}
 
     def to_json(self) -> str:
         """The report as JSON."""
-        return _json(self.to_dict())
+        return _codec.dumps(self.to_dict())
 
     def to_df(self) -> DataFrame:
         """The findings as a DataFrame, with the columns of the SQL functions."""
@@ -361,9 +355,9 @@ class Reports(Sequence["Report | TableError"]):
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], spark: SparkSession | None = None) -> Reports:
         """Reads what `to_dict` has written; the session is the one that `to_df` uses."""
-        _require_format(value)
+        _codec.require_format(value)
         entries = (
-            _decode(TableError, {"table": entry["table"], **entry["error"]}, "error")
+            _codec.decode(TableError, {"table": entry["table"], **entry["error"]}, "error")
             if "error" in entry
             else Report.from_dict(entry, spark)
             for entry in value["tables"]
@@ -403,11 +397,11 @@ class Reports(Sequence["Report | TableError"]):
     def to_dict(self) -> dict[str, Any]:
         """The reports as plain values, which `from_dict` reads."""
         tables = [entry.to_dict() for entry in self.entries]
-        return {"format": FORMAT, "compliant": self.compliant, "tables": tables}
+        return {"format": _codec.FORMAT, "compliant": self.compliant, "tables": tables}
 
     def to_json(self) -> str:
         """The reports as JSON."""
-        return _json(self.to_dict())
+        return _codec.dumps(self.to_dict())
 
     def to_df(self) -> DataFrame:
         """All findings as a DataFrame, with the columns of the SQL functions.
@@ -471,76 +465,15 @@ class RuleText:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> RuleText:
         """Reads the text of a rule."""
-        return _decode(cls, value, "rule")
+        return _codec.decode(cls, value, "rule")
 
     def to_dict(self) -> dict[str, Any]:
         """The text as plain values."""
-        return dict(_encode(self))
+        return dict(_codec.encode(self))
 
     def __str__(self) -> str:
         """The rule as text."""
         return _text.rule(self)
-
-
-# --- JSON -----------------------------------------------------------------------------------------
-
-
-def _require_format(value: Mapping[str, Any]) -> None:
-    found = value.get("format") if isinstance(value, Mapping) else None
-    if found != FORMAT or isinstance(found, bool):
-        raise UnknownReportFormatError(
-            f"This is a report of format {found!r}, but this package reads format {FORMAT}.\n"
-            "Use the jar and the Python package of the same version."
-        )
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {f.name: hints[f.name] for f in fields(kind) if not f.name.startswith("_")}
-
-
-@overload
-def _decode(kind: type[_T], value: Any, where: str) -> _T: ...
-@overload
-def _decode(kind: Any, value: Any, where: str) -> Any: ...
-def _decode(kind: Any, value: Any, where: str) -> Any:
-    """Reads a value of a type; keys that are not known are left out."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
-        types = _types(kind)
-        missing = [name for name in types if name not in value]
-        if missing:
-            raise ValueError(f"{where} has no {missing[0]}.")
-        return kind(**{n: _decode(t, value[n], f"{where}.{n}") for n, t in types.items()})
-    if origin is tuple and isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_decode(arguments[0], v, f"{where}[{i}]") for i, v in enumerate(value))
-    if origin in (Union, UnionType):
-        present = next(argument for argument in arguments if argument is not NoneType)
-        return None if value is None else _decode(present, value, where)
-    if origin is Literal and value in arguments:
-        return value
-    if kind is datetime and isinstance(value, str):
-        # Python 3.10 does not know the letter.
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    if kind in (str, int, bool) and type(value) is kind:
-        return value
-    raise ValueError(f"{where} is {value!r}.")
-
-
-def _encode(value: Any) -> Any:
-    if is_dataclass(value):
-        kind: Any = type(value)
-        return {name: _encode(getattr(value, name)) for name in _types(kind)}
-    if isinstance(value, tuple):
-        return [_encode(entry) for entry in value]
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-    return value
 
 
 # --- DataFrame ------------------------------------------------------------------------------------
@@ -576,7 +509,7 @@ def _rows(entry: Report | TableError) -> Iterator[dict[str, Any]]:
         }
         return
     for finding in entry.findings:
-        values = {name: getattr(finding, name) for name in _types(Finding)}
+        values = {name: getattr(finding, name) for name in _codec.types_of(Finding)}
         yield values | {
             "table_name": entry.table,
             "table_version": entry.version,

@@ -1,8 +1,10 @@
 package org.icebergwritercompat
 
-import org.apache.spark.sql.SparkSession
+import org.apache.iceberg.SchemaParser
 import org.apache.spark.sql.delta.writercompat.{
   DeltaTables,
+  IcebergRows,
+  Proving,
   PublishHook,
   Publishing,
   Upgrading,
@@ -10,6 +12,7 @@ import org.apache.spark.sql.delta.writercompat.{
   WriterCompatProperty
 }
 import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.rules.WriterCompatRules
@@ -122,6 +125,27 @@ object IcebergWriterCompat {
    * more than a minute. To be called before a session is stopped.
    */
   def awaitPublishing(): Boolean = PublishHook.drain()
+
+  /** What Iceberg metadata has of a table, as JSON; the metadata published last for null. */
+  def published(spark: SparkSession, table: String, location: String): String =
+    IcebergLibrary.needed(ReportJson.of(new Proving(spark, table).published(Option(location))))
+
+  /** The columns that a version of a table has, as JSON. */
+  def columns(spark: SparkSession, table: String, version: Long): String =
+    ReportJson.ofColumns(new Proving(spark, table).columns(version))
+
+  /** The schema of published metadata as Iceberg's library has it, as Iceberg's JSON. */
+  def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
+    IcebergLibrary.needed(SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema))
+
+  /** The rows that Iceberg's generic reader reads; a filter is in Iceberg's JSON. */
+  def icebergRows(
+      spark: SparkSession,
+      location: String,
+      snapshot: java.lang.Long,
+      filter: String
+  ): DataFrame =
+    IcebergLibrary.needed(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
 
   /** One rule as JSON, its id in letters of any case. */
   def explain(rule: String): String =

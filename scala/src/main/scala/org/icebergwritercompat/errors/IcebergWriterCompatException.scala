@@ -206,6 +206,10 @@ object IcebergWriterCompatException {
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(s"ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.$reason", parameters)
 
+  /** The answer to a question about what is published where nothing is. */
+  def notPublished(table: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException("ICEBERG_WRITER_COMPAT_NOT_PUBLISHED", Map("table" -> table))
+
   /** The answer to a call that needs Iceberg's library where that is missing. */
   def icebergMissing(version: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(

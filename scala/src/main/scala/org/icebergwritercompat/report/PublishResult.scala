@@ -47,3 +47,24 @@ final case class PublishStatus(
     metadataLocation: Option[String],
     catalogTable: Option[String]
 )
+
+/**
+ * A table as Iceberg metadata has it.
+ *
+ * @param deltaVersion
+ *   the newest version of the table
+ * @param publishedVersion
+ *   the version that readers see
+ * @param snapshots
+ *   oldest first
+ */
+final case class PublishedTable(
+    table: String,
+    deltaVersion: Long,
+    metadataLocation: String,
+    publishedVersion: Long,
+    snapshots: Seq[PublishedSnapshot]
+)
+
+/** An Iceberg snapshot, and the version that it is of. */
+final case class PublishedSnapshot(snapshotId: Long, deltaVersion: Long)

@@ -30,6 +30,12 @@ object ReportJson {
   /** What switching the feature on did, as JSON. */
   def of(result: UpgradeResult): String = mapper.writeValueAsString(result)
 
+  /** A table as Iceberg metadata has it, as JSON. */
+  def of(published: PublishedTable): String = mapper.writeValueAsString(published)
+
+  /** The columns of a table as a JSON array. */
+  def ofColumns(columns: Seq[ColumnFact]): String = mapper.writeValueAsString(columns)
+
   private final case class RuleText(
       rule: String,
       statement: String,

@@ -1,0 +1,383 @@
+"""The readers of Iceberg tables that a published table is shown to, none of which is ours."""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import reduce
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path as FilePath
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from iceberg_writer_compat import _jvm
+from iceberg_writer_compat.proving import checksums, schemas
+from iceberg_writer_compat.proving.checksums import Path, Rules, Sums
+from iceberg_writer_compat.proving.delta import sql_name
+from iceberg_writer_compat.proving.filters import Filter
+from iceberg_writer_compat.proving.proof import ReaderName
+from iceberg_writer_compat.proving.schemas import Node
+
+_PACKAGES = "pip install 'iceberg-writer-compat[prove]'"
+
+# Of DuckDB; the second needs the first.
+_EXTENSIONS = ("avro", "iceberg")
+
+# So many queries go to Spark as one.
+_AT_ONCE = 25
+
+# So many rows at a time come from DuckDB.
+_ROWS = 10_000
+
+
+class MissingReader(Exception):
+    """A reader is not installed; the text is what it comes with."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a reader is known to do wrong.
+
+    Attributes:
+        text: What that is.
+        rows: The rows that it may be wrong about, as a condition in the SQL of Spark.
+    """
+
+    text: str
+    rows: str
+
+
+class Reader(ABC):
+    """An engine that reads Iceberg tables.
+
+    Attributes:
+        name: What it is called.
+        empty_for_null: Whether it is known to read a null list or map as an empty one.
+    """
+
+    name: ClassVar[ReaderName]
+    empty_for_null: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def library(cls, spark: SparkSession) -> str:
+        """The version of the engine; raises `MissingReader` where there is none."""
+
+    @abstractmethod
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        """Opens a metadata file."""
+
+    @abstractmethod
+    def schema(self, snapshot: int | None) -> tuple[Node, ...]:
+        """The schema, parents before children.
+
+        Here and below, a snapshot of None is what the metadata holds as current.
+        """
+
+    @abstractmethod
+    def count(self, snapshot: int | None) -> int:
+        """The number of rows, as quickly as the reader can tell it."""
+
+    @abstractmethod
+    def sums(self, snapshot: int | None, rules: Rules) -> Sums:
+        """The checksums of all rows."""
+
+    @abstractmethod
+    def counts(self, filters: Sequence[Filter]) -> list[int | None]:
+        """The number of rows that pass each filter; None for one that cannot be asked."""
+
+    def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
+        """For each column a row of `count`, `min` and `max`; None if the reader has no such."""
+        return None
+
+    def fault(self, wanted: Filter) -> Fault | None:
+        """What the reader is known to do wrong by such a filter."""
+        return None
+
+    def close(self) -> None:  # noqa: B027
+        """Lets go of what was opened; most readers hold nothing."""
+
+
+class PyIceberg(Reader):
+    """PyIceberg, which reads by pyarrow."""
+
+    name = "pyiceberg"
+    empty_for_null = True
+
+    @classmethod
+    def library(cls, spark: SparkSession) -> str:
+        """The version of PyIceberg."""
+        return _version("pyiceberg")
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        """Opens the metadata as a static table."""
+        from pyiceberg.table import StaticTable
+
+        self._table = StaticTable.from_metadata(location)
+
+    def schema(self, snapshot: int | None) -> tuple[Node, ...]:
+        """The schema that a scan projects."""
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+        projected = self._table.scan(snapshot_id=snapshot).projection()
+        return schemas.of_arrow(schema_to_pyarrow(projected))
+
+    def count(self, snapshot: int | None) -> int:
+        """The number of rows, from the metadata of the files."""
+        return int(self._table.scan(snapshot_id=snapshot).count())
+
+    def sums(self, snapshot: int | None, rules: Rules) -> Sums:
+        """The checksums of all rows."""
+        batches = self._table.scan(snapshot_id=snapshot).to_arrow_batch_reader()
+        return checksums.of_batches(batches, rules)
+
+    def counts(self, filters: Sequence[Filter]) -> list[int | None]:
+        """The numbers of rows, of files that the metadata does not rule out."""
+        return [int(self._table.scan(row_filter=_pyiceberg(f)).count()) for f in filters]
+
+    def fault(self, wanted: Filter) -> Fault | None:
+        """It takes infinity for a number that a column of 32 bits cannot hold."""
+        infinite = isinstance(wanted.value, float) and math.isinf(wanted.value)
+        if not infinite or wanted.kind != pa.float32():
+            return None
+        text = "takes infinity for a number that is out of the range of FLOAT"
+        return Fault(text, replace(wanted, operation="=").spark())
+
+
+class DuckDb(Reader):
+    """DuckDB with its Iceberg extension, from packages and never from the network."""
+
+    name = "duckdb"
+
+    @classmethod
+    def library(cls, spark: SparkSession) -> str:
+        """The version of DuckDB, if its extensions are there."""
+        library = _version("duckdb")
+        for name in _EXTENSIONS:
+            _extension(name, library)
+        return library
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        """Loads the extensions into a database in memory."""
+        import duckdb
+
+        self._location = location
+        self._connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+        for name in _EXTENSIONS:
+            self._connection.execute(f"LOAD '{_extension(name, duckdb.__version__)}'")
+        self._connection.execute("SET TimeZone = 'UTC'")
+
+    def schema(self, snapshot: int | None) -> tuple[Node, ...]:
+        """The schema of all columns; DuckDB tells neither ids nor what may be null."""
+        query = f"SELECT * FROM {self._table(snapshot)} LIMIT 0"
+        nodes = schemas.of_arrow(self._connection.execute(query).to_arrow_table().schema)
+        return tuple(replace(node, nullable=None) for node in nodes)
+
+    def count(self, snapshot: int | None) -> int:
+        """The number of rows."""
+        return self._number(f"SELECT count(*) FROM {self._table(snapshot)}")
+
+    def sums(self, snapshot: int | None, rules: Rules) -> Sums:
+        """The checksums of all rows."""
+        found = self._connection.execute(f"SELECT * FROM {self._table(snapshot)}")
+        return checksums.of_batches(found.to_arrow_reader(_ROWS), rules)
+
+    def counts(self, filters: Sequence[Filter]) -> list[int | None]:
+        """The numbers of rows."""
+        table = self._table(None)
+        return [self._number(f"SELECT count(*) FROM {table} WHERE {f.duckdb()}") for f in filters]
+
+    def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
+        """The least and greatest values."""
+        names = [".".join('"' + part.replace('"', '""') + '"' for part in path) for path in paths]
+        return [
+            self._connection.execute(
+                f"SELECT count({name}) count, min({name}) min, max({name}) max "
+                f"FROM {self._table(None)}"
+            ).to_arrow_table()
+            for name in names
+        ]
+
+    def close(self) -> None:
+        """Closes the database."""
+        self._connection.close()
+
+    def _table(self, snapshot: int | None) -> str:
+        location = self._location.replace("'", "''")
+        at = "" if snapshot is None else f", snapshot_from_id = {snapshot}"
+        return f"iceberg_scan('{location}'{at})"
+
+    def _number(self, query: str) -> int:
+        row = self._connection.execute(query).fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+class _SparkReader(Reader):
+    """A reader whose rows come as DataFrames."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        self._spark, self._location = spark, location
+        self._door = _jvm.require(spark)
+
+    @abstractmethod
+    def frame(self, snapshot: int | None) -> DataFrame:
+        """All rows."""
+
+    @abstractmethod
+    def filtered(self, wanted: Filter) -> DataFrame | None:
+        """The rows that pass a filter; None if it cannot be asked."""
+
+    def schema(self, snapshot: int | None) -> tuple[Node, ...]:
+        """The schema of the DataFrame, with the ids that Iceberg's library has."""
+        session = self._spark._jsparkSession
+        known = json.loads(self._door.icebergSchema(session, self._location, snapshot))
+        found = self.frame(snapshot).limit(0).toArrow().schema
+        return schemas.of_arrow(found, schemas.ids_in(known))
+
+    def count(self, snapshot: int | None) -> int:
+        """The number of rows."""
+        return self.frame(snapshot).count()
+
+    def sums(self, snapshot: int | None, rules: Rules) -> Sums:
+        """The checksums of all rows."""
+        return checksums.of_frame(self.frame(snapshot), rules)
+
+    def counts(self, filters: Sequence[Filter]) -> list[int | None]:
+        """The numbers of rows."""
+        asked = [
+            frame.agg(F.lit(number).alias("filter"), F.count(F.lit(1)).alias("rows"))
+            for number, frame in enumerate(map(self.filtered, filters))
+            if frame is not None
+        ]
+        groups = [asked[start : start + _AT_ONCE] for start in range(0, len(asked), _AT_ONCE)]
+        rows = [row for group in groups for row in reduce(DataFrame.unionAll, group).collect()]
+        found = {row["filter"]: int(row["rows"]) for row in rows}
+        return [found.get(number) for number in range(len(filters))]
+
+
+class IcebergSpark(_SparkReader):
+    """Iceberg's connector for Spark, in the session itself."""
+
+    name = "iceberg-spark"
+
+    @classmethod
+    def library(cls, spark: SparkSession) -> str:
+        """The version of Iceberg in the session, if the connector is there."""
+        line = ".".join(spark.version.split(".")[:2])
+        source = "org.apache.iceberg.spark.source.IcebergSource"
+        return _in_jvm(spark, [source], f"iceberg-spark-runtime-{line}_2.13")
+
+    def frame(self, snapshot: int | None) -> DataFrame:
+        """All rows."""
+        reader = self._spark.read.format("iceberg")
+        if snapshot is not None:
+            reader = reader.option("versionAsOf", snapshot)
+        return reader.load(self._location)
+
+    def filtered(self, wanted: Filter) -> DataFrame | None:
+        """The rows that pass a filter, which Spark hands to Iceberg."""
+        return self.frame(None).where(wanted.spark())
+
+    def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
+        """The least and greatest values, which Iceberg tells from bounds where it can."""
+        frame = self.frame(None)
+        return [
+            frame.agg(
+                F.count(name).alias("count"), F.min(name).alias("min"), F.max(name).alias("max")
+            ).toArrow()
+            for name in map(sql_name, paths)
+        ]
+
+
+class IcebergCore(_SparkReader):
+    """Iceberg's generic reader for Java, which has nothing of an engine."""
+
+    name = "iceberg-core"
+
+    @classmethod
+    def library(cls, spark: SparkSession) -> str:
+        """The version of Iceberg in the session, if the reader is there."""
+        classes = ["org.apache.iceberg.data.IcebergGenerics", "org.apache.iceberg.parquet.Parquet"]
+        return _in_jvm(spark, classes, "iceberg-data", "iceberg-parquet")
+
+    def frame(self, snapshot: int | None) -> DataFrame:
+        """All rows."""
+        return self._read(snapshot, None)
+
+    def filtered(self, wanted: Filter) -> DataFrame | None:
+        """The rows that pass a filter, which Iceberg itself judges."""
+        condition = wanted.iceberg()
+        return None if condition is None else self._read(None, condition)
+
+    def fault(self, wanted: Filter) -> Fault | None:
+        """Iceberg orders -0.0 before 0.0, and this reader leaves it at that."""
+        if not isinstance(wanted.value, float) or wanted.value != 0:
+            return None
+        return Fault("tells -0.0 from 0.0", replace(wanted, operation="=").spark())
+
+    def _read(self, snapshot: int | None, condition: str | None) -> DataFrame:
+        session = self._spark._jsparkSession
+        rows = self._door.icebergRows(session, self._location, snapshot, condition)
+        return DataFrame(rows, self._spark)
+
+
+READERS: dict[ReaderName, type[Reader]] = {
+    reader.name: reader for reader in (PyIceberg, DuckDb, IcebergSpark, IcebergCore)
+}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        raise MissingReader(_PACKAGES) from None
+
+
+def _extension(name: str, library: str) -> FilePath:
+    spec = find_spec(f"duckdb_extension_{name}")
+    if spec is None or spec.origin is None:
+        raise MissingReader(_PACKAGES)
+    folder = FilePath(spec.origin).parent / "extensions" / f"v{library}"
+    file = folder / f"{name}.duckdb_extension"
+    if not file.is_file():
+        raise MissingReader(f"pip install duckdb-extension-{name}=={library}")
+    return file
+
+
+def _in_jvm(spark: SparkSession, classes: Sequence[str], *packages: str) -> str:
+    """The version of Iceberg in a session that has these classes."""
+    jvm: Any = spark._jvm
+    library = str(jvm.org.apache.iceberg.IcebergBuild.version())
+    if not all(_jvm.has_class(jvm, name) for name in classes):
+        coordinates = ",".join(f"org.apache.iceberg:{name}:{library}" for name in packages)
+        raise MissingReader(f"a session with --conf spark.jars.packages={coordinates}")
+    return library
+
+
+def _pyiceberg(wanted: Filter) -> Any:
+    """A filter as an expression of PyIceberg."""
+    from pyiceberg import expressions as e
+
+    column = e.Reference(".".join(wanted.path))
+    if wanted.value is None:
+        unary = {"is null": e.IsNull, "is not null": e.NotNull, "is nan": e.IsNaN}
+        return unary[wanted.operation](column)
+    binary = {
+        "=": e.EqualTo,
+        "<": e.LessThan,
+        "<=": e.LessThanOrEqual,
+        ">": e.GreaterThan,
+        ">=": e.GreaterThanOrEqual,
+    }
+    value = wanted.text() if isinstance(wanted.value, date) else wanted.value
+    compared = binary[wanted.operation](column, value)
+    return e.And(compared, e.NotNaN(column)) if wanted.without_nan else compared
