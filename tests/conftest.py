@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import oracle
 from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
-from sessions import local_builder
+from sessions import local_builder, reader_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -27,8 +27,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> Iterator[SparkSession]:
-    """A guarded session, shared by all tests of this process."""
-    session = configure_spark_with_iceberg_writer_compat(local_builder(warehouse)).getOrCreate()
+    """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
+    builder = local_builder(warehouse).config("spark.jars", reader_jars())
+    session = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

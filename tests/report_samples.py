@@ -202,3 +202,63 @@ def planned() -> Json:
             "statements": ["ALTER TABLE db.t DROP CONSTRAINT c"],
         },
     )
+
+
+def proof(*differences: Json, **changes: Any) -> Json:
+    """A proof by two readers of which the second has these differences, and a third is missing."""
+    checks = ("schema", "rows", "values", "versions")
+    outcomes = [outcome("pyiceberg", check) for check in (*checks, "filters")]
+    outcomes += [outcome("duckdb", check) for check in (*checks, "aggregates")]
+    status = "agrees"
+    if differences:
+        known = all(one["fault"] is not None for one in differences)
+        status = "known fault" if known else "differs"
+    outcomes.append(outcome("duckdb", "filters", status=status, differences=list(differences)))
+    return {
+        "format": 1,
+        "proven": status != "differs",
+        "kind": "prove",
+        "table": "spark_catalog.db.t",
+        "metadata_location": "file:/data/t/metadata/v3.metadata.json",
+        "delta_version": 8,
+        "published_version": 7,
+        "versions": [7, 5],
+        "gone": [2],
+        "columns": ["a", "s.x"],
+        "readings": [
+            {"reader": reader, "rows": 3, "checksums": ["00000000000000aa", last]}
+            for reader, last in (("delta", "01"), ("pyiceberg", "01"), ("duckdb", "02"))
+        ],
+        "readers": [
+            {"name": "pyiceberg", "library": "0.12.0", "missing": None},
+            {"name": "duckdb", "library": "1.5.5", "missing": None},
+            {"name": "iceberg-spark", "library": None, "missing": "a package of the session"},
+        ],
+        "outcomes": outcomes,
+    } | changes
+
+
+def outcome(reader: str, check: str, **changes: Any) -> Json:
+    """How a reader did in a check."""
+    return {
+        "reader": reader,
+        "check": check,
+        "status": "agrees",
+        "compared": 1234,
+        "left_out": 0,
+        "reason": None,
+        "differences": [],
+    } | changes
+
+
+def difference(place: str = "a", **changes: Any) -> Json:
+    """What a reader sees otherwise than Delta."""
+    return {
+        "place": place,
+        "version": 7,
+        "filter": f"`{place}` = CAST('1' AS INT)",
+        "delta": "1 row",
+        "reader": "0 rows",
+        "fault": None,
+        "advice": "Remove /data/t/metadata and run: iceberg-writer-compat publish db.t",
+    } | changes

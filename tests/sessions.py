@@ -31,6 +31,13 @@ def local_builder(warehouse: Path) -> SparkSession.Builder:
     )
 
 
+def reader_jars() -> str:
+    """Iceberg's own connector for this line of Spark, as a value of spark.jars."""
+    line = ".".join(pyspark.__version__.split(".")[:2])
+    folder = Path(iceberg_writer_compat.__file__).parent / "jars" / f"spark-{line}" / "readers"
+    return ",".join(map(str, folder.glob("*.jar")))
+
+
 def jars(delta: bool = True, own: bool = True) -> str:
     """The staged jars, as a value of spark.jars."""
     line = ".".join(pyspark.__version__.split(".")[:2])

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 import browser as browsers
 import report_samples as samples
-from iceberg_writer_compat import Report, Reports, TableError
+from iceberg_writer_compat import Proof, Report, Reports, TableError
 
 Open = Callable[..., Page]
 
@@ -193,6 +193,37 @@ def test_several_tables(show: Open) -> None:
     assert "version 3 of 2026-11-01 08:30:00 UTC by WRITE, mended in version 7" in since
 
 
+def test_a_proof(show: Open) -> None:
+    differences = (
+        samples.difference("b"),
+        samples.difference("a", fault="takes infinity for a number", reader="7 rows"),
+    )
+    page = show(Proof.from_dict(samples.proof(*differences)).to_html())
+    assert page.title() == "spark_catalog.db.t · Iceberg Writer Compat"
+    assert texts(page, "header .badge") == ["not proven: 2 readers, 1 difference"]
+    assert texts(page, ".source") == [
+        "file:/data/t/metadata/v3.metadata.json, version 7, 1 version behind"
+    ]
+    cells = texts(page, ".matrix tbody tr:nth-child(5) :is(th, td)")
+    assert cells == ["filters", "agrees (1,234)", "differs (2 of 1,234)"]
+    assert texts(page, ".matrix tbody tr:last-child td")[0] == "not offered"
+    assert "iceberg-spark is not installed" in page.locator(".matrix").inner_text()
+    assert texts(page, ".checksums .bad") == ["02"]
+    places = ".findings tbody tr:visible .place > code"
+    assert texts(page, places) == ["b", "a"]
+    page.get_by_label("known fault").uncheck()
+    assert texts(page, places) == ["b"]
+    page.locator("summary").first.click()
+    assert "iceberg-writer-compat publish db.t" in page.locator("details").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_proof_without_differences(show: Open) -> None:
+    page = show(Proof.from_dict(samples.proof()).to_html(), "dark")
+    assert texts(page, "header .badge") == ["proven: 2 readers"]
+    assert page.locator(".findings").count() == 0
+
+
 EVIL = (
     "<script>window.ran = true</script>"
     """<img src="http://x.test/" onerror="window.ran = true">"'`"""
@@ -206,6 +237,7 @@ def evil(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [evil(entry, key) for entry in value]
     fixed = {"kind", "severity", "role", "verdict", "timestamp", "first_timestamp"}
+    fixed |= {"check", "status"}
     return EVIL if isinstance(value, str) and key not in fixed else value
 
 
@@ -219,9 +251,14 @@ def test_text_stays_text(show: Open) -> None:
     assert EVIL in texts(page, ".columns .name")
     assert EVIL in texts(page, ".findings .fix")
     assert EVIL in texts(page, "pre.error")
-    fragment = show(report._repr_html_())
-    assert fragment.evaluate("window.ran") is None
-    assert fragment.locator("script, img").count() == 0
+    proof = Proof.from_dict(evil(samples.proof(samples.difference())))
+    whole = show(proof.to_html())
+    assert whole.evaluate("window.ran") is None
+    assert whole.locator("script").count() == 1
+    assert whole.locator("img").count() == 0
+    for fragment in (show(report._repr_html_()), show(proof._repr_html_())):
+        assert fragment.evaluate("window.ran") is None
+        assert fragment.locator("script, img").count() == 0
 
 
 def test_no_script_but_its_own_can_run(browser: Browser, tmp_path: Path) -> None:

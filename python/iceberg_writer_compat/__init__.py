@@ -31,10 +31,12 @@ from iceberg_writer_compat.exceptions import (
 )
 from iceberg_writer_compat.proving import prove
 from iceberg_writer_compat.proving.proof import (
+    Check,
     Difference,
     Outcome,
     Proof,
     ReaderFacts,
+    ReaderName,
     Reading,
 )
 from iceberg_writer_compat.publishing import PublishResult, PublishStatus, publish, status
@@ -69,6 +71,7 @@ from iceberg_writer_compat.tables import (
 
 __all__ = [
     "Audit",
+    "Check",
     "Column",
     "Difference",
     "DisableResult",
@@ -91,6 +94,7 @@ __all__ = [
     "PublishResult",
     "PublishStatus",
     "ReaderFacts",
+    "ReaderName",
     "ReaderNotInstalledError",
     "Reading",
     "Report",

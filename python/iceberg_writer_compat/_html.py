@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from iceberg_writer_compat import _text
+from iceberg_writer_compat import _proof_text, _text
 
 if TYPE_CHECKING:
     from iceberg_writer_compat.bulk import EnableResults
+    from iceberg_writer_compat.proving.proof import Proof, Status
     from iceberg_writer_compat.report import Column, Finding, Report, Reports, Severity
 
 _LISTED = 20
+
+# How a status is painted, gravest first.
+_MARKS: dict[Status, str] = {
+    "differs": "error",
+    "could not run": "error",
+    "known fault": "warning",
+    "agrees": "good",
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,29 @@ def fragment(reports: Reports) -> str:
     return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
 
 
+def proof_page(proof: Proof) -> str:
+    """A whole page about a proof."""
+    return _render("proof.html", **_of_proof(proof))
+
+
+def proof_fragment(proof: Proof) -> str:
+    """A short form of a proof for notebooks."""
+    return _environment().get_template("notebook_proof.html").render(**_of_proof(proof))
+
+
+def _of_proof(proof: Proof) -> dict[str, object]:
+    found = {outcome.status for outcome in proof.outcomes}
+    if any(d.fault is not None for outcome in proof.outcomes for d in outcome.differences):
+        found.add("known fault")
+    return {
+        "proof": proof,
+        "readers": [reader for reader in proof.readers if reader.library is not None],
+        "checks": _proof_text.CHECKS,
+        "marks": _MARKS,
+        "troubles": [status for status in _MARKS if status != "agrees" and status in found],
+    }
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -92,10 +124,12 @@ def _environment() -> Environment:
     environment.filters |= {
         "audit": _text.audit,
         "bars": _bars,
+        "cell": _proof_text.cell,
         "counts": _counts,
         "enabling": _text.enabling,
         "facts": _text.facts,
         "plan": _text.plan,
+        "proof_source": _proof_text.source,
         "quoted": _quoted,
         "ranked": _text.ranked,
         "seconds": _text.seconds,

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _jvm, _text, checks
+from iceberg_writer_compat import _jvm, _text, checks, proving
 
 _REFUSED = 1
 _FAILED = 2
@@ -44,6 +44,7 @@ def _examples(*commands: str) -> str:
         "iceberg-writer-compat explain C7",
         "iceberg-writer-compat enable db.orders",
         "iceberg-writer-compat publish db.orders",
+        "iceberg-writer-compat prove db.orders",
     )
 )
 @click.version_option(compat.__version__, package_name="iceberg-writer-compat")
@@ -53,8 +54,9 @@ def main() -> None:
     See what stands against the table feature icebergWriterCompatV1, and switch it on and off.
     TABLE is a path, or a name in the session's catalog.
 
-    The exit code is 0 for success and for tables that comply, 1 for a table that does not comply
-    and a change that was refused, and 2 for wrong usage or set-up and a table that cannot be read.
+    The exit code is 0 for success and for tables that comply, 1 for a table that does not comply,
+    a proof that fails and a change that was refused, and 2 for wrong usage or set-up and a table
+    that cannot be read.
     """
 
 
@@ -360,7 +362,10 @@ def _show(reports: compat.Reports, form: str, html_file: str | None) -> int:
 
 
 def _write(
-    answer: compat.Reports | compat.EnableResults, text: str, form: str, html_file: str | None
+    answer: compat.Reports | compat.EnableResults | compat.Proof,
+    text: str,
+    form: str,
+    html_file: str | None,
 ) -> bool:
     """Gives the answer in the form that was asked for; false if that failed."""
     if form == "json":
@@ -705,3 +710,78 @@ def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
     if found.catalog_table is not None:
         click.echo(f"  {found.catalog_table} in the Iceberg catalog")
     click.echo(f"  {found.metadata_location}")
+
+
+@_command(
+    "prove",
+    "iceberg-writer-compat prove db.orders",
+    "iceberg-writer-compat prove db.orders --reader pyiceberg --reader duckdb --versions 3",
+    "iceberg-writer-compat prove /data/orders --check schema --check rows",
+    "iceberg-writer-compat prove db.orders --output html proof.html",
+    cls=_ReportCommand,
+)
+@click.argument("table")
+@click.option(
+    "--reader",
+    "readers",
+    type=click.Choice(proving.READERS),
+    multiple=True,
+    help="A reader; may be repeated. By default all that are installed.",
+)
+@click.option(
+    "--check",
+    "checks_",
+    type=click.Choice(proving.CHECKS),
+    multiple=True,
+    help="A check; may be repeated. By default all.",
+)
+@click.option(
+    "--versions",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many of the newest published versions to read by time travel.",
+)
+@click.option(
+    "--metadata",
+    "location",
+    metavar="FILE",
+    help="The metadata file to read instead of what was published last.",
+)
+@_report_options
+def prove(
+    table: str,
+    readers: Sequence[compat.ReaderName],
+    checks_: Sequence[compat.Check],
+    versions: int,
+    location: str | None,
+    form: str,
+    html_file: str | None,
+    settings: dict[str, str],
+) -> int:
+    """Let Iceberg readers read TABLE, and compare with Delta.
+
+    Schema and ids, row counts, a checksum of each column, earlier versions, filters on every
+    column, least and greatest values: whatever a reader sees otherwise than Delta is listed. The
+    readers pyiceberg and duckdb come with pip install 'iceberg-writer-compat[prove]', the others
+    with packages of the session. Nothing is written.
+
+    The exit code is 0 if all readers that are installed see what Delta sees, but for faults they
+    are known for, 1 if one does not or a check could not run, and 2 if there is no answer.
+    """
+    _require_file(form, html_file)
+    spark = _session(settings)
+    with _progress(f"proving {table}") as advance:
+        proof = compat.prove(
+            spark,
+            table,
+            readers or None,
+            versions=versions,
+            checks=checks_ or None,
+            metadata_location=location,
+            progress=lambda next_: advance(f"proving {table}: {next_}"),
+        )
+    if not _write(proof, str(proof), form, html_file):
+        return _FAILED
+    return 0 if proof.proven else _REFUSED

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pyspark.sql import SparkSession
 
-from iceberg_writer_compat import _jvm
+from iceberg_writer_compat import _jvm, _proof_text
 from iceberg_writer_compat.exceptions import ReaderNotInstalledError
-from iceberg_writer_compat.proving import _text
 from iceberg_writer_compat.proving.proof import (
     Check,
     Difference,
@@ -80,7 +79,9 @@ def prove(
         found = json.loads(door.published(spark._jsparkSession, name, metadata_location))
         current, location = found["published_version"], found["metadata_location"]
         opened = _open(spark, location, wanted, required=readers is not None)
-        stack.callback(lambda: [one.reader.close() for one in opened if one.reader is not None])
+        for one in opened:
+            if one.reader is not None:
+                stack.callback(one.reader.close)
         delta = Delta(spark, found["table"])
         progress("reading the table")
         newest = islice(reversed(found["snapshots"]), 0 if "versions" not in asked else versions)
@@ -90,7 +91,7 @@ def prove(
         outcomes: list[Outcome] = []
         sums: dict[str, Sums] = {}
         for check in asked:
-            progress(_text.CHECKS[check])
+            progress(_proof_text.CHECKS[check])
             outcomes += _outcomes(delta, published, opened, check, sums)
         columns = delta.leaves(current) if sums else {}
         return Proof(

@@ -80,7 +80,7 @@ class Sums:
         )
 
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 def of_batches(batches: Iterable[pa.RecordBatch], rules: Rules) -> Sums:
@@ -106,7 +106,7 @@ def of_frame(frame: DataFrame, rules: Rules) -> Sums:
 def _this_python(context: SparkContext) -> Iterator[None]:
     """Where the executor is this machine, its Python is this one, which has what is needed."""
     before = context.pythonExec
-    if context.master.startswith("local"):
+    if str(context.master).startswith("local"):
         context.pythonExec = sys.executable
     try:
         yield
@@ -114,8 +114,8 @@ def _this_python(context: SparkContext) -> Iterator[None]:
         context.pythonExec = before
 
 
-def _in_spark(rules: Rules) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _in_spark(rules: Rules) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = of_batches(batches, rules)
         columns = [[path, sum_.checksum, sum_.nulls] for path, sum_ in sums.columns.items()]
         text = json.dumps([sums.rows, columns])
@@ -219,7 +219,8 @@ def _mixed(hashes: Hashes) -> Hashes:
     hashes = hashes + np.uint64(0x9E3779B97F4A7C15)
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return hashes ^ (hashes >> np.uint64(31))
+    mixed: Hashes = hashes ^ (hashes >> np.uint64(31))
+    return mixed
 
 
 def _nulls(hashes: Hashes, depth: int) -> int:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from iceberg_writer_compat import _codec, _html
-from iceberg_writer_compat.proving import _text
+from iceberg_writer_compat import _codec, _html, _proof_text
 
 ReaderName = Literal["pyiceberg", "duckdb", "iceberg-spark", "iceberg-core"]
 Check = Literal["schema", "rows", "values", "versions", "filters", "aggregates"]
@@ -151,7 +150,7 @@ class Proof:
     @property
     def verdict(self) -> str:
         """The answer in a few words."""
-        return _text.verdict(self)
+        return _proof_text.verdict(self)
 
     def outcome(self, reader: str, check: Check) -> Outcome | None:
         """How a reader did in a check; None if it has nothing to be checked so."""
@@ -175,4 +174,4 @@ class Proof:
 
     def __str__(self) -> str:
         """The proof as text."""
-        return _text.proof(self)
+        return _proof_text.proof(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
@@ -233,8 +233,8 @@ class _SparkReader(Reader):
         """All rows."""
 
     @abstractmethod
-    def filtered(self, wanted: Filter) -> DataFrame | None:
-        """The rows that pass a filter; None if it cannot be asked."""
+    def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
+        """The rows that pass each filter; None for one that cannot be asked."""
 
     def schema(self, snapshot: int | None) -> tuple[Node, ...]:
         """The schema of the DataFrame, with the ids that Iceberg's library has."""
@@ -255,7 +255,7 @@ class _SparkReader(Reader):
         """The numbers of rows."""
         asked = [
             frame.agg(F.lit(number).alias("filter"), F.count(F.lit(1)).alias("rows"))
-            for number, frame in enumerate(map(self.filtered, filters))
+            for number, frame in enumerate(self.filtered(filters))
             if frame is not None
         ]
         groups = [asked[start : start + _AT_ONCE] for start in range(0, len(asked), _AT_ONCE)]
@@ -283,9 +283,10 @@ class IcebergSpark(_SparkReader):
             reader = reader.option("versionAsOf", snapshot)
         return reader.load(self._location)
 
-    def filtered(self, wanted: Filter) -> DataFrame | None:
-        """The rows that pass a filter, which Spark hands to Iceberg."""
-        return self.frame(None).where(wanted.spark())
+    def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
+        """The rows that pass each filter, which Spark hands to Iceberg."""
+        frame = self.frame(None)
+        return (frame.where(wanted.spark()) for wanted in filters)
 
     def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
         """The least and greatest values, which Iceberg tells from bounds where it can."""
@@ -313,10 +314,10 @@ class IcebergCore(_SparkReader):
         """All rows."""
         return self._read(snapshot, None)
 
-    def filtered(self, wanted: Filter) -> DataFrame | None:
-        """The rows that pass a filter, which Iceberg itself judges."""
-        condition = wanted.iceberg()
-        return None if condition is None else self._read(None, condition)
+    def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
+        """The rows that pass each filter, which Iceberg itself judges."""
+        conditions = (wanted.iceberg() for wanted in filters)
+        return (None if one is None else self._read(None, one) for one in conditions)
 
     def fault(self, wanted: Filter) -> Fault | None:
         """Iceberg orders -0.0 before 0.0, and this reader leaves it at that."""
@@ -368,8 +369,13 @@ def _pyiceberg(wanted: Filter) -> Any:
     from pyiceberg import expressions as e
 
     column = e.Reference(".".join(wanted.path))
+    unary: dict[str, Any] = {
+        "is null": e.IsNull,
+        "is not null": e.NotNull,
+        "is nan": e.IsNaN,
+        "is not nan": e.NotNaN,
+    }
     if wanted.value is None:
-        unary = {"is null": e.IsNull, "is not null": e.NotNull, "is nan": e.IsNaN}
         return unary[wanted.operation](column)
     binary = {
         "=": e.EqualTo,
@@ -380,4 +386,4 @@ def _pyiceberg(wanted: Filter) -> Any:
     }
     value = wanted.text() if isinstance(wanted.value, date) else wanted.value
     compared = binary[wanted.operation](column, value)
-    return e.And(compared, e.NotNaN(column)) if wanted.without_nan else compared
+    return e.And(compared, unary["is not nan"](column)) if wanted.without_nan else compared
