@@ -143,10 +143,11 @@ lazy val testJvmOptions = Def.task {
 /** Puts the thin jar, Delta's own jars and Iceberg's where the Python package looks for them. */
 def stageJars(l: SparkLine) = Def.task {
   val thin = (Compile / packageBin).value
-  val others = Seq(DeltaRuntime -> "delta", IcebergRuntime -> "iceberg", TestReaders -> "readers").flatMap {
-    case (runtime, name) =>
-      update.value.select(configurationFilter(runtime.name)).map(_ -> name)
-  }
+  val others =
+    Seq(DeltaRuntime -> "delta", IcebergRuntime -> "iceberg", TestReaders -> "readers").flatMap {
+      case (runtime, name) =>
+        update.value.select(configurationFilter(runtime.name)).map(_ -> name)
+    }
   val folder = (ThisBuild / baseDirectory).value /
     "python" / "iceberg_writer_compat" / "jars" / s"spark-${l.name}"
   IO.delete(folder)

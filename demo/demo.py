@@ -1,4 +1,4 @@
-"""A table with icebergWriterCompatV1, from one property to what its log says.
+"""A table with icebergWriterCompatV1, from one property to what readers of Iceberg see.
 
 Everything happens in a scratch folder, which is removed at the end.
 """
@@ -16,7 +16,13 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from iceberg_writer_compat import __version__, configure_spark_with_iceberg_writer_compat
+from iceberg_writer_compat import (
+    Proof,
+    __version__,
+    configure_spark_with_iceberg_writer_compat,
+    prove,
+    publish,
+)
 
 
 def main() -> None:
@@ -94,6 +100,11 @@ def show(spark: SparkSession, folder: Path) -> None:
     title("What the log now says")
     show_log(folder)
 
+    title("Published as Iceberg, and read by engines that know nothing of Delta")
+    published = publish(spark, "orders")
+    print(f"  {published.metadata_location}")
+    show_proof(prove(spark, "orders", ["pyiceberg", "duckdb"], checks=["schema", "rows", "values"]))
+
 
 def title(text: str) -> None:
     """Prints a heading."""
@@ -146,6 +157,16 @@ def last_action(folder: Path, name: str) -> dict[str, Any]:
         for line in commit.read_text().splitlines():
             found = json.loads(line).get(name, found)
     return found
+
+
+def show_proof(proof: Proof) -> None:
+    """Prints what each reader has, side by side."""
+    print(f"  {'':<24}" + "".join(f"{reading.reader:<18}" for reading in proof.readings))
+    print(f"  {'rows':<24}" + "".join(f"{reading.rows:<18}" for reading in proof.readings))
+    for number, column in enumerate(proof.columns):
+        sums = (reading.checksums[number] for reading in proof.readings)
+        print(f"  {column:<24}" + "".join(f"{checksum:<18}" for checksum in sums))
+    print(f"  {proof.verdict}")
 
 
 Column = tuple[str, int, str, str]

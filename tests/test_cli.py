@@ -36,7 +36,7 @@ def test_version() -> None:
 def test_help() -> None:
     listed = run("--help").stdout
     switches = ("enable", "disable", "is-enabled")
-    for command in (*REPORTS, "would-break", "explain", *switches, "publish", "status"):
+    for command in (*REPORTS, "would-break", "explain", *switches, "publish", "status", "prove"):
         assert f"\n  {command} " in listed
         shown = run(command, "--help").stdout
         assert f"\n    iceberg-writer-compat {command} " in shown

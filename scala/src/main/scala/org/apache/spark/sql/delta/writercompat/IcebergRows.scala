@@ -5,7 +5,11 @@ import org.apache.iceberg.data.{IcebergGenerics, Record}
 import org.apache.iceberg.expressions.ExpressionParser
 import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Type.TypeID
-import org.apache.iceberg.types.Types.{DecimalType => IcebergDecimal, NestedField, TimestampType => IcebergTimestamp}
+import org.apache.iceberg.types.Types.{
+  DecimalType => IcebergDecimal,
+  NestedField,
+  TimestampType => IcebergTimestamp
+}
 import org.apache.iceberg.types.{Type, Types}
 import org.apache.iceberg.util.SnapshotUtil
 import org.apache.iceberg.{Schema, Table}
@@ -13,7 +17,7 @@ import org.apache.spark.SerializableWritable
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.{DataFrame, Row, SparkSession, classic}
+import org.apache.spark.sql.{classic, DataFrame, Row, SparkSession}
 
 import java.nio.ByteBuffer
 import java.time.OffsetDateTime
@@ -94,9 +98,9 @@ object IcebergRows {
       val bytes = new Array[Byte](buffer.remaining)
       buffer.duplicate.get(bytes)
       bytes
-    case time: OffsetDateTime      => time.toInstant
-    case list: java.util.List[_]   => list.asScala.map(value).toSeq
-    case map: java.util.Map[_, _]  => map.asScala.map { case (k, v) => value(k) -> value(v) }.toMap
-    case other                     => other
+    case time: OffsetDateTime     => time.toInstant
+    case list: java.util.List[_]  => list.asScala.map(value).toSeq
+    case map: java.util.Map[_, _] => map.asScala.map { case (k, v) => value(k) -> value(v) }.toMap
+    case other                    => other
   }
 }
