@@ -123,6 +123,8 @@ def test_pieces_and_forms() -> None:
     ]
     assert of_batches([pa.RecordBatch.from_arrays(large, names)], Rules()) == whole
     assert of_batches([], Rules()) == Sums(0, {})
+    decimals = pa.list_(pa.decimal128(9, 2))
+    assert sums([[]], decimals).rows == 1
 
 
 def test_widths_and_zones() -> None:

@@ -187,9 +187,10 @@ def _primitive(array: pa.Array, equal_zeros: bool) -> Hashes:
         return _mixed(np.where(bits == _SIGN, np.uint64(0), bits) if equal_zeros else bits)
     if pa.types.is_decimal(kind):
         wide = array.cast(pa.decimal128(38, kind.scale))
-        halves = np.frombuffer(wide.buffers()[1], np.uint64).reshape(-1, 2)
-        low, high = halves[wide.offset : wide.offset + len(wide)].T
-        return _mixed(low ^ _mixed(high))
+        if len(wide) == 0:
+            return np.zeros(0, np.uint64)
+        halves = np.frombuffer(wide.buffers()[1], np.uint64, 2 * len(wide), 16 * wide.offset)
+        return _mixed(halves[0::2] ^ _mixed(halves[1::2]))
     if pa.types.is_timestamp(kind):
         array = array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
     elif pa.types.is_date(kind):

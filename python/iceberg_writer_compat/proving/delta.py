@@ -73,9 +73,12 @@ class Delta:
         A partition value is text in Delta's log and a number in Iceberg's metadata, where the two
         zeros are one.
         """
+        return Rules(self.partitions(version), empty_for_null)
+
+    def partitions(self, version: int) -> frozenset[Path]:
+        """The partition columns of a version."""
         columns = self._columns(version)
-        zeros = frozenset(path for path, column in columns.items() if column["partition"])
-        return Rules(zeros, empty_for_null)
+        return frozenset(path for path, column in columns.items() if column["partition"])
 
     def extremes(self, version: int, paths: Sequence[Path]) -> list[Extremes]:
         """The extremes of columns, by reading all rows."""

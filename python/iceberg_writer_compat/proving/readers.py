@@ -12,7 +12,7 @@ from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path as FilePath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -98,8 +98,8 @@ class Reader(ABC):
         """For each column a row of `count`, `min` and `max`; None if the reader has no such."""
         return None
 
-    def fault(self, wanted: Filter) -> Fault | None:
-        """What the reader is known to do wrong by such a filter."""
+    def fault(self, wanted: Filter, partition: bool) -> Fault | None:
+        """What the reader is known to do wrong by such a filter, maybe on a partition column."""
         return None
 
     def close(self) -> None:  # noqa: B027
@@ -143,13 +143,17 @@ class PyIceberg(Reader):
         """The numbers of rows, of files that the metadata does not rule out."""
         return [int(self._table.scan(row_filter=_pyiceberg(f)).count()) for f in filters]
 
-    def fault(self, wanted: Filter) -> Fault | None:
-        """It takes infinity for a number that a column of 32 bits cannot hold."""
-        infinite = isinstance(wanted.value, float) and math.isinf(wanted.value)
-        if not infinite or wanted.kind != pa.float32():
-            return None
-        text = "takes infinity for a number that is out of the range of FLOAT"
-        return Fault(text, replace(wanted, operation="=").spark())
+    def fault(self, wanted: Filter, partition: bool) -> Fault | None:
+        """Its decoder cuts doubles to 32 bits; it takes infinity for a float out of range."""
+        column = sql_name(wanted.path)
+        if partition and wanted.kind == pa.float64():
+            rows = f"{column} <> CAST(CAST({column} AS FLOAT) AS DOUBLE)"
+            return Fault("reads a DOUBLE partition value as one of 32 bits", rows)
+        if wanted.kind == pa.float32() and math.isinf(cast(float, wanted.value or 0.0)):
+            # What is out of range is then compared as true or false for null, too.
+            rows = f"{replace(wanted, operation='=').spark()} OR {column} IS NULL"
+            return Fault("takes infinity for a number out of the range of FLOAT", rows)
+        return None
 
 
 class DuckDb(Reader):
@@ -288,6 +292,10 @@ class IcebergSpark(_SparkReader):
         frame = self.frame(None)
         return (frame.where(wanted.spark()) for wanted in filters)
 
+    def fault(self, wanted: Filter, partition: bool) -> Fault | None:
+        """Iceberg orders -0.0 before 0.0, and a partition has one of them."""
+        return _two_zeros(wanted) if partition else None
+
     def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
         """The least and greatest values, which Iceberg tells from bounds where it can."""
         frame = self.frame(None)
@@ -319,11 +327,9 @@ class IcebergCore(_SparkReader):
         conditions = (wanted.iceberg() for wanted in filters)
         return (None if one is None else self._read(None, one) for one in conditions)
 
-    def fault(self, wanted: Filter) -> Fault | None:
+    def fault(self, wanted: Filter, partition: bool) -> Fault | None:
         """Iceberg orders -0.0 before 0.0, and this reader leaves it at that."""
-        if not isinstance(wanted.value, float) or wanted.value != 0:
-            return None
-        return Fault("tells -0.0 from 0.0", replace(wanted, operation="=").spark())
+        return _two_zeros(wanted)
 
     def _read(self, snapshot: int | None, condition: str | None) -> DataFrame:
         session = self._spark._jsparkSession
@@ -362,6 +368,12 @@ def _in_jvm(spark: SparkSession, classes: Sequence[str], *packages: str) -> str:
         coordinates = ",".join(f"org.apache.iceberg:{name}:{library}" for name in packages)
         raise MissingReader(f"a session with --conf spark.jars.packages={coordinates}")
     return library
+
+
+def _two_zeros(wanted: Filter) -> Fault | None:
+    if not isinstance(wanted.value, float) or wanted.value != 0:
+        return None
+    return Fault("tells -0.0 from 0.0", replace(wanted, operation="=").spark())
 
 
 def _pyiceberg(wanted: Filter) -> Any:
