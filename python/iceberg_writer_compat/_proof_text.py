@@ -92,7 +92,7 @@ def proof(value: Proof) -> str:
             lines += _entry("  do", advice, 12)
     if value.gone:
         gone = ", ".join(map(str, value.gone))
-        lines += ["", *_entry("gone", f"Delta cannot read versions {gone} any more.", 12)]
+        lines += ["", *_entry("gone", f"versions that Delta cannot read any more: {gone}", 12)]
     for reader in value.readers:
         if reader.missing is not None:
             text = f"{reader.name} is not installed; it comes with {reader.missing}"
@@ -105,7 +105,7 @@ def _matrix(value: Proof) -> list[str]:
     table.add_column("")
     ran = [reader for reader in value.readers if reader.library is not None]
     for reader in ran:
-        table.add_column(f"{reader.name} {reader.library}")
+        table.add_column(f"{reader.name}\n{reader.library}")
     for check in value.checks:
         cells = [cell(value.outcome(reader.name, check)) for reader in ran]
         table.add_row(CHECKS[check], *cells)

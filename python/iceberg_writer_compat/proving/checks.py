@@ -229,19 +229,30 @@ def _compare_sums(
     theirs = reader.sums(snapshot, delta.rules(version))
     found.number += len(ours.columns) - 1
     wrong = [path for path, sum_ in ours.columns.items() if theirs.columns.get(path) != sum_]
-    excused = delta.sums(version, True) if wrong and reader.empty_for_null else None
     columns = [path for path in wrong if path != WHOLE_ROW]
+    excused = _but_for_empty(delta, version, reader, snapshot) if wrong else frozenset()
     for path in columns or wrong:
         found.differ(
             delta.name(path, version) if path else "whole rows",
             version,
             _shown(ours.rows, ours.columns[path]),
             _shown(theirs.rows, theirs.columns[path]) if path in theirs.columns else _MISSING,
-            fault=_EMPTY_FOR_NULL
-            if excused and excused.columns[path] == theirs.columns.get(path)
-            else None,
+            fault=_EMPTY_FOR_NULL if path in excused else None,
         )
     return theirs
+
+
+def _but_for_empty(
+    delta: Delta, version: int, reader: Reader, snapshot: int | None
+) -> frozenset[Path]:
+    """The columns that are the same but for lists and maps that are null or empty."""
+    if not reader.empty_for_null:
+        return frozenset()
+    ours = delta.sums(version, empty_for_null=True)
+    theirs = reader.sums(snapshot, delta.rules(version, empty_for_null=True))
+    return frozenset(
+        path for path, sum_ in ours.columns.items() if theirs.columns.get(path) == sum_
+    )
 
 
 def _shown(rows: int, sum_: Sum) -> str:
