@@ -107,7 +107,12 @@ class EnableResults(Sequence[TableProgress]):
     def to_dict(self) -> dict[str, Any]:
         """The results as plain values, which `from_dict` reads."""
         counts = {"done": len(self.done), "failed": len(self.failed), "left": len(self.left)}
-        return {"format": _codec.FORMAT, "verdict": self.verdict, "counts": counts, **_codec.encode(self)}
+        return {
+            "format": _codec.FORMAT,
+            "verdict": self.verdict,
+            "counts": counts,
+            **_codec.encode(self),
+        }
 
     def to_json(self) -> str:
         """The results as JSON."""
@@ -258,7 +263,9 @@ class _Journal:
 
     def write(self, table: TableProgress) -> None:
         """Remembers a step; it is on the disk before anything follows from it."""
-        line = json.dumps({"format": _codec.FORMAT, **_codec.encode(table)}, ensure_ascii=False) + "\n"
+        line = (
+            json.dumps({"format": _codec.FORMAT, **_codec.encode(table)}, ensure_ascii=False) + "\n"
+        )
         with self._lock:
             os.write(self._file, line.encode())
             os.fsync(self._file)

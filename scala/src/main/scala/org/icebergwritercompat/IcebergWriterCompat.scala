@@ -136,7 +136,9 @@ object IcebergWriterCompat {
 
   /** The schema of published metadata as Iceberg's library has it, as Iceberg's JSON. */
   def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
-    IcebergLibrary.needed(SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema))
+    IcebergLibrary.needed(
+      SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema)
+    )
 
   /** The rows that Iceberg's generic reader reads; a filter is in Iceberg's JSON. */
   def icebergRows(
