@@ -32,10 +32,11 @@ def local_builder(warehouse: Path) -> SparkSession.Builder:
 
 
 def reader_jars() -> str:
-    """Iceberg's own connector for this line of Spark, as a value of spark.jars."""
+    """Iceberg's own connector for this line of Spark, and what else publishing needs."""
     line = ".".join(pyspark.__version__.split(".")[:2])
-    folder = Path(iceberg_writer_compat.__file__).parent / "jars" / f"spark-{line}" / "readers"
-    return ",".join(map(str, folder.glob("*.jar")))
+    folder = Path(iceberg_writer_compat.__file__).parent / "jars" / f"spark-{line}"
+    beside = (jar for jar in (folder / "iceberg").glob("*.jar") if "iceberg-" not in jar.name)
+    return ",".join(map(str, [*(folder / "readers").glob("*.jar"), *beside]))
 
 
 def jars(delta: bool = True, own: bool = True) -> str:
