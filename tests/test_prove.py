@@ -286,7 +286,8 @@ def test_a_version_behind(table: Table) -> None:
     table.create("a INT")
     publish(table.spark, table.name)
     table.spark.sql(f"INSERT INTO {table} VALUES (1)")
-    proof = prove(table.spark, str(table.folder), ["duckdb"], checks=["rows"])
+    proof = prove(table.spark, str(table.folder), READERS, checks=["rows", "values"])
+    assert {reading.rows for reading in proof.readings} == {0}
     assert (proof.published_version, proof.delta_version) == (0, 1)
     assert proof.proven
     assert "1 version behind" in str(proof)

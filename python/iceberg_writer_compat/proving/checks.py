@@ -227,33 +227,38 @@ def _compare_sums(
 ) -> Sums:
     ours = delta.sums(version)
     theirs = reader.sums(snapshot, delta.rules(version))
-    found.number += len(ours.columns) - 1
-    wrong = [path for path, sum_ in ours.columns.items() if theirs.columns.get(path) != sum_]
-    columns = [path for path in wrong if path != WHOLE_ROW]
-    excused = _but_for_empty(delta, version, reader, snapshot) if wrong else frozenset()
-    for path in columns or wrong:
-        found.differ(
-            delta.name(path, version) if path else "whole rows",
-            version,
-            _shown(ours.rows, ours.columns[path]),
-            _shown(theirs.rows, theirs.columns[path]) if path in theirs.columns else _MISSING,
-            fault=_EMPTY_FOR_NULL if path in excused else None,
-        )
+    paths = [path for path in ours.columns or theirs.columns if path != WHOLE_ROW]
+    found.number += len(paths)
+    wrong = [path for path in paths if not _agree(ours, theirs, path)]
+    known: set[Path] = set()
+    whole = _agree(ours, theirs, WHOLE_ROW)
+    if wrong and reader.empty_for_null:
+        emptied = delta.sums(version, empty_for_null=True)
+        read = reader.sums(snapshot, delta.rules(version, empty_for_null=True))
+        known = {path for path in wrong if _agree(emptied, read, path)}
+        whole = _agree(emptied, read, WHOLE_ROW)
+    for path in wrong:
+        fault = _EMPTY_FOR_NULL if path in known else None
+        right, got = _shown(ours, path), _shown(theirs, path)
+        found.differ(delta.name(path, version), version, right, got, fault=fault)
+    # Values that are all there may still belong to other rows.
+    if not whole and known == set(wrong):
+        right, got = _shown(ours, WHOLE_ROW), _shown(theirs, WHOLE_ROW)
+        found.differ("whole rows", version, right, got)
     return theirs
 
 
-def _but_for_empty(
-    delta: Delta, version: int, reader: Reader, snapshot: int | None
-) -> frozenset[Path]:
-    """The columns that are the same but for lists and maps that are null or empty."""
-    if not reader.empty_for_null:
-        return frozenset()
-    ours = delta.sums(version, empty_for_null=True)
-    theirs = reader.sums(snapshot, delta.rules(version, empty_for_null=True))
-    return frozenset(
-        path for path, sum_ in ours.columns.items() if theirs.columns.get(path) == sum_
-    )
+def _at(sums: Sums, path: Path) -> Sum | None:
+    """The sum of a column; None if there is no such."""
+    return sums.columns.get(path) if sums.rows else Sum()
 
 
-def _shown(rows: int, sum_: Sum) -> str:
-    return f"{count(rows, 'row')}, {sum_.nulls:,} null, checksum {sum_.checksum:016x}"
+def _agree(ours: Sums, theirs: Sums, path: Path) -> bool:
+    return ours.rows == theirs.rows and _at(ours, path) == _at(theirs, path)
+
+
+def _shown(sums: Sums, path: Path) -> str:
+    found = _at(sums, path)
+    if found is None:
+        return _MISSING
+    return f"{count(sums.rows, 'row')}, {found.nulls:,} null, checksum {found.checksum:016x}"
