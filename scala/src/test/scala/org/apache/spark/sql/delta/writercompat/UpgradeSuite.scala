@@ -252,9 +252,12 @@ class UpgradeSuite extends TableSuite {
     val table = flat(Nil)
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     micros(sql(s"INSERT INTO ${table.name} (id) VALUES (100)"))
-    val kept = table.log.actions(table.log.version).collectFirst { case ("add", add) =>
-      add.get("path").asText
-    }.get
+    val kept = table.log
+      .actions(table.log.version)
+      .collectFirst { case ("add", add) =>
+        add.get("path").asText
+      }
+      .get
     val (version, rows) = (table.log.version, all(table))
     val groups = fact(plan(table)).groups.map(group => group.verdict -> group.files).toMap
     assert(groups == Map("keep" -> 1L, "rewrite" -> 3L))
@@ -288,7 +291,9 @@ class UpgradeSuite extends TableSuite {
     val steps = fact(plan(table)).steps.filter(_.name == "widen").map(_.what)
     assert(steps == Seq("s SMALLINT becomes INT", "t.b TINYINT becomes INT"))
     upgrade(table, "rewrite")
-    assert(spark.table(table.name).select("s", "t.b").schema.map(_.dataType.sql).toSet == Set("INT"))
+    assert(
+      spark.table(table.name).select("s", "t.b").schema.map(_.dataType.sql).toSet == Set("INT")
+    )
     assertUpgraded(table, version, rows)
   }
 
@@ -420,7 +425,13 @@ class UpgradeSuite extends TableSuite {
       val table = make()
       val rows = all(table)
       val outcome = race {
-        spark.range(100, 101).toDF("id").write.format("delta").mode("append").saveAsTable(table.name)
+        spark
+          .range(100, 101)
+          .toDF("id")
+          .write
+          .format("delta")
+          .mode("append")
+          .saveAsTable(table.name)
       } {
         upgrade(table, mode)
         ()
