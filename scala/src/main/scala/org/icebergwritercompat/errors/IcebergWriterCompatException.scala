@@ -57,7 +57,7 @@ object IcebergWriterCompatException {
     )
 
   /** The refusal to switch the feature on, with everything that stands against it. */
-  def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException = {
+  def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.TABLE_NOT_COMPLIANT",
       Map(
@@ -68,7 +68,6 @@ object IcebergWriterCompatException {
         "fix" -> Fix.copyInto(table)
       )
     )
-  }
 
   /**
    * The refusal to switch the feature on, with everything that stands in the way.
@@ -89,7 +88,9 @@ object IcebergWriterCompatException {
         "table" -> table,
         "rule" -> blockers.map(_._1).distinct.mkString(", "),
         "count" -> blockers.size.toString,
-        "findings" -> list(blockers.map { case (rule, found, mend) => s"$rule: $found Run: $mend" }),
+        "findings" -> list(blockers.map { case (rule, found, mend) =>
+          s"$rule: $found Run: $mend"
+        }),
         "fix" -> fix
       )
     )

@@ -175,8 +175,15 @@ object Fix {
   def dropFeature(table: TableState, feature: String): String = table.moment match {
     case Moment.Creating(false)                                          => table.createStatement
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) => leave(table)
+    case Moment.Enabling if leavesTraces(feature) && !table.profile.alsoAllowed(protection) =>
+      s"ALTER TABLE ${table.name} DROP FEATURE $feature TRUNCATE HISTORY"
     case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
   }
+
+  // Delta drops these at once only in exchange for another feature, which may not be allowed.
+  private val protection = "checkpointProtection"
+
+  private val leavesTraces: Set[String] = Set("deletionVectors", protection)
 
   /** Gives the node a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {

@@ -45,8 +45,8 @@ object ProtocolRules {
   )
 
   /**
-   * Forbidden features that Delta cannot drop, that only writers know, and that leave nothing in the
-   * log once nothing uses them; an upgrade leaves them out.
+   * Forbidden features that Delta cannot drop, that only writers know, and that leave nothing in
+   * the log once nothing uses them; an upgrade leaves them out.
    */
   val LeftBehind: Set[String] = Set("icebergCompatV1", "icebergCompatV3", "allowColumnDefaults")
 

@@ -29,7 +29,11 @@ object Drop {
       extends Drop("row-tracking", Set(PropertyRules.RowTrackingOff), Set("rowTracking"))
 
   case object DeletionVectors
-      extends Drop("deletion-vectors", Set(PropertyRules.DeletionVectorsOff), Set("deletionVectors"))
+      extends Drop(
+        "deletion-vectors",
+        Set(PropertyRules.DeletionVectorsOff),
+        Set("deletionVectors")
+      )
 
   case object CheckpointProtection
       extends Drop("checkpoint-protection", Set.empty, Set("checkpointProtection"))

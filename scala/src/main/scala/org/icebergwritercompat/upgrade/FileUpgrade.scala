@@ -67,7 +67,9 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
   // Whatever ids are in the files, they are none that this table gave out.
   private def foreignIds(broken: Seq[FileReason]): Option[FileReason] =
-    Option.when(mode == FileUpgrade.unmapped && !broken.exists(_.rule == FooterRules.FieldsHaveTheirIds.id)) {
+    Option.when(
+      mode == FileUpgrade.unmapped && !broken.exists(_.rule == FooterRules.FieldsHaveTheirIds.id)
+    ) {
       FileReason(
         FooterRules.FieldsHaveTheirIds.id,
         Nil,

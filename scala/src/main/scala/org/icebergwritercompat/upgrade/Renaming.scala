@@ -20,7 +20,8 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
   /** The new names on the way to a field; `None` if there is no such field. */
   def path(names: Seq[String]): Option[Seq[String]] = names match {
     case name +: rest =>
-      for (renamed <- fields.get(name); below <- renamed.below.path(rest)) yield renamed.name +: below
+      for (renamed <- fields.get(name); below <- renamed.below.path(rest))
+        yield renamed.name +: below
     case _ => Some(Nil)
   }
 
@@ -59,14 +60,19 @@ object Renaming {
 
   /** How the names of one schema become those of another, which has the same fields. */
   def of(before: StructType, after: StructType): Renaming =
-    new Renaming(before.fields.zip(after.fields).map { case (was, is) =>
-      val below = (was.dataType, is.dataType) match {
-        case (a: StructType, b: StructType) => of(a, b)
-        case _                              => none
-      }
-      val names = Seq(was, is).map(f => SchemaNode.physicalNameOf(f).getOrElse(f.name))
-      names.head -> Renamed(names.last, below)
-    }.toMap)
+    new Renaming(
+      before.fields
+        .zip(after.fields)
+        .map { case (was, is) =>
+          val below = (was.dataType, is.dataType) match {
+            case (a: StructType, b: StructType) => of(a, b)
+            case _                              => none
+          }
+          val names = Seq(was, is).map(f => SchemaNode.physicalNameOf(f).getOrElse(f.name))
+          names.head -> Renamed(names.last, below)
+        }
+        .toMap
+    )
 
   private val none: Renaming = new Renaming(Map.empty)
 

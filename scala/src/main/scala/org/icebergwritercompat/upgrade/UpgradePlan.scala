@@ -45,9 +45,12 @@ final class UpgradePlan(
   private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
 
   private val widened: Seq[SchemaNode] =
-    from.nodes.zip(to.nodes).collect { case (was, is) if was.dataType != is.dataType => was }.filter {
-      node => FileUpgrade.isNarrow(node.dataType)
-    }
+    from.nodes
+      .zip(to.nodes)
+      .collect { case (was, is) if was.dataType != is.dataType => was }
+      .filter { node =>
+        FileUpgrade.isNarrow(node.dataType)
+      }
 
   /** What stands in the way, each with the statement that takes it away. */
   lazy val blockers: Seq[Finding] =
@@ -84,7 +87,8 @@ final class UpgradePlan(
       case PlanMode.Blocked  =>
         Verdict.Blocked -> s"Mend ${rules(blockers)} first; each finding says how."
       case PlanMode.Rewrite =>
-        val why = rules(findings.filter(_.severity == Severity.Warning))
+        val why = (findings.filter(_.severity == Severity.Warning).map(_.rule) ++
+          Option.when(widened.nonEmpty)(SchemaRules.TypesAreSupported.id)).distinct.mkString(", ")
         Verdict.Rewrite -> s"Some files have to be written anew, because of $why."
       case PlanMode.Metadata =>
         Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
@@ -205,16 +209,21 @@ final class UpgradePlan(
           fixOf(rule, node, severity)
         )
       }
-      .sortBy(finding => (inOrder(verdicts.flatMap(_.reasons.map(_.rule)).toSet).indexOf(finding.rule), finding.place.name))
+      .sortBy(finding =>
+        (
+          inOrder(verdicts.flatMap(_.reasons.map(_.rule)).toSet).indexOf(finding.rule),
+          finding.place.name
+        )
+      )
   }
 
   private def fixOf(rule: Rule, node: Option[SchemaNode], severity: Severity): String =
     (rule, severity) match {
-      case (_, Severity.Warning)     => Fix.callEnable(to, Map("rewrite" -> true))
+      case (_, Severity.Warning)                       => Fix.callEnable(to, Map("rewrite" -> true))
       case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
         node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
-      case (broken: FooterRule, _)   => broken.fix(from)
-      case _                         => Fix.lookIntoHistory(from)
+      case (broken: FooterRule, _) => broken.fix(from)
+      case _                       => Fix.lookIntoHistory(from)
     }
 }
 

@@ -71,6 +71,14 @@ object JoinPoints {
     "these commands would be unchecked"
   )
 
+  val Upgrade: JoinPoint = JoinPoint(
+    "upgrade",
+    "OptimisticTransactionImpl.newMetadata and newProtocol; commitLarge writes the first version " +
+      "after the one that was read, or nothing",
+    "a table with files gets the feature by metadata that Delta's own update does not allow",
+    "files that were appended meanwhile would not be looked at"
+  )
+
   val Conflicts: JoinPoint = JoinPoint(
     "conflicts",
     "OptimisticTransactionImpl.checkForConflicts",
@@ -167,6 +175,7 @@ object JoinPoints {
     NewTable,
     PrepareCommit,
     CommitLarge,
+    Upgrade,
     Conflicts,
     EmptyStrings,
     Vacuum,

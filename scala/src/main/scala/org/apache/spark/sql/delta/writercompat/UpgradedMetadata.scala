@@ -29,8 +29,8 @@ object UpgradedMetadata {
     Set(WriterCompat.IcebergCompatV1Enabled, WriterCompat.IcebergCompatV3Enabled)
 
   /**
-   * The metadata with the feature: by id, with the ids that fields have, and new ones above all that
-   * were ever given for fields, elements, keys and values without.
+   * The metadata with the feature: by id, with the ids that fields have, and new ones above all
+   * that were ever given for fields, elements, keys and values without.
    *
    * @param widening
    *   whether bytes and shorts become ints
@@ -56,7 +56,9 @@ object UpgradedMetadata {
   /** The protocol for that metadata, without what nothing uses any more and nobody may have. */
   def protocol(spark: SparkSession, before: Protocol, metadata: Metadata): Protocol = {
     val upgraded =
-      Protocol.upgradeProtocolFromMetadataForExistingTable(spark, metadata, before).getOrElse(before)
+      Protocol
+        .upgradeProtocolFromMetadataForExistingTable(spark, metadata, before)
+        .getOrElse(before)
     upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- ProtocolRules.LeftBehind))
   }
 

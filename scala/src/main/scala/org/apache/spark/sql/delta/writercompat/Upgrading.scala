@@ -100,9 +100,11 @@ final class Upgrading(
     val transaction = begin(judged)
     val written = usable ++ rewritten(judged, transaction, usable)
     val committed =
-      written.map(_.result.folder).foldRight(() => tryCommit(judged, transaction, written)) {
-        (folder, body) => () => RewrittenFiles.orphaning(name, folder)(body())
-      }()
+      written
+        .map(_.result.folder)
+        .foldRight(() => tryCommit(judged, transaction, written)) { (folder, body) => () =>
+          RewrittenFiles.orphaning(name, folder)(body())
+        }()
     committed match {
       case Some(version)    => result(judged, version, written)
       case None if left > 0 =>
@@ -188,8 +190,7 @@ final class Upgrading(
         plan.blockers.map(finding => (finding.rule, finding.found, finding.fix)),
         plan.remedy
       )
-    if (plan.mode == PlanMode.Rewrite && !mode.rewrites)
-      {
+    if (plan.mode == PlanMode.Rewrite && !mode.rewrites) {
       val fact = plan.fact
       throw IcebergWriterCompatException.rewriteNeeded(
         name,
@@ -313,7 +314,8 @@ final class Upgrading(
   private def judge(snapshot: Snapshot, earlier: Option[Judged]): Judged = {
     val target = Target(snapshot)
     earlier.filter(_.target.judgesAs(target)) match {
-      case None => Judged(snapshot, target, verdicts(target, snapshot.allFiles, snapshot.numOfFiles))
+      case None =>
+        Judged(snapshot, target, verdicts(target, snapshot.allFiles, snapshot.numOfFiles))
       case Some(seen) =>
         val keys = Seq("path", "deletionVector")
         val now = snapshot.allFiles

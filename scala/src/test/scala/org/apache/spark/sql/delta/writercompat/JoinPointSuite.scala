@@ -223,6 +223,15 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     )
   }
 
+  test(JoinPoints.Upgrade.id) {
+    Seq("newMetadata_$eq", "newProtocol_$eq").foreach { setter =>
+      val method =
+        classOf[OptimisticTransactionImpl].getDeclaredMethod(setter, classOf[Option[_]])
+      assert(method.getReturnType == classOf[Unit])
+    }
+    assertInOrder(ByteCode.calls(implementation, "commitLarge"), "getFirstAttemptVersion", "commit")
+  }
+
   test(JoinPoints.Conflicts.id) {
     assertOverridden(
       classOf[OptimisticTransactionImpl],

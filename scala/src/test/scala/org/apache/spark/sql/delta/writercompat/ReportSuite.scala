@@ -437,7 +437,7 @@ class ReportSuite extends TableSuite {
     assert(
       names(json) == Set("format", "kind", "table", "location", "version", "timestamp") ++
         Set("profile", "enabled", "compliant", "statement", "facts", "columns", "findings") ++
-        Set("audit", "history")
+        Set("audit", "history", "plan")
     )
     assert(json.get("format").asInt == 1 && json.get("kind").asText == "check")
     assert(json.get("compliant").asBoolean && json.get("statement").isNull)

@@ -177,12 +177,20 @@ class UpgradeSuite extends TableSuite {
     })
   }
 
+  /** Every value in the statistics, as it is spelled there. */
+  private def digits(table: TestTable): Seq[String] = table.log.liveFiles.values.toSeq
+    .flatMap(add => "\"col-[^\"]*\":([^{,}]+)".r.findAllMatchIn(add.get("stats").asText))
+    .map(_.group(1))
+    .sorted
+
   private def filesRead(query: String): Int =
     spark.sql(query).inputFiles.length
 
   test("files are skipped by partition and by statistics as before") {
     val table = flat(mapped)
+    val before = digits(table)
     upgrade(table)
+    assert(digits(table) == before && before.nonEmpty)
     assert(filesRead(s"SELECT * FROM ${table.name}") == 3)
     assert(filesRead(s"SELECT * FROM ${table.name} WHERE id = 15") == 1)
     assert(filesRead(s"SELECT * FROM ${table.name} WHERE s.x > 12345678901234567911") == 1)
@@ -190,8 +198,6 @@ class UpgradeSuite extends TableSuite {
     upgrade(partitioned)
     val where = s"SELECT * FROM ${partitioned.name} WHERE name = 'n1'"
     assert(filesRead(where) == 2 && spark.sql(where).count() == 2)
-    val digits = table.log.liveFiles.values.map(_.get("stats").asText)
-    assert(digits.exists(_.contains("\"col-4\":12345678901234567919.0123456789")))
   }
 
   test("a clustered table stays clustered") {
@@ -252,9 +258,12 @@ class UpgradeSuite extends TableSuite {
     val table = flat(Nil)
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     micros(sql(s"INSERT INTO ${table.name} (id) VALUES (100)"))
-    val kept = table.log.actions(table.log.version).collectFirst { case ("add", add) =>
-      add.get("path").asText
-    }.get
+    val kept = table.log
+      .actions(table.log.version)
+      .collectFirst { case ("add", add) =>
+        add.get("path").asText
+      }
+      .get
     val (version, rows) = (table.log.version, all(table))
     val groups = fact(plan(table)).groups.map(group => group.verdict -> group.files).toMap
     assert(groups == Map("keep" -> 1L, "rewrite" -> 3L))
@@ -288,7 +297,9 @@ class UpgradeSuite extends TableSuite {
     val steps = fact(plan(table)).steps.filter(_.name == "widen").map(_.what)
     assert(steps == Seq("s SMALLINT becomes INT", "t.b TINYINT becomes INT"))
     upgrade(table, "rewrite")
-    assert(spark.table(table.name).select("s", "t.b").schema.map(_.dataType.sql).toSet == Set("INT"))
+    assert(
+      spark.table(table.name).select("s", "t.b").schema.map(_.dataType.sql).toSet == Set("INT")
+    )
     assertUpgraded(table, version, rows)
   }
 
@@ -420,7 +431,13 @@ class UpgradeSuite extends TableSuite {
       val table = make()
       val rows = all(table)
       val outcome = race {
-        spark.range(100, 101).toDF("id").write.format("delta").mode("append").saveAsTable(table.name)
+        spark
+          .range(100, 101)
+          .toDF("id")
+          .write
+          .format("delta")
+          .mode("append")
+          .saveAsTable(table.name)
       } {
         upgrade(table, mode)
         ()

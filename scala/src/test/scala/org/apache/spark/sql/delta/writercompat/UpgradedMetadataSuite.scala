@@ -1,0 +1,97 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.sql.delta.actions.Metadata
+import org.apache.spark.sql.types.{MetadataBuilder, StructType}
+import org.icebergwritercompat.rules.SchemaNode
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What the metadata of a table becomes, without a session. */
+class UpgradedMetadataSuite extends AnyFunSuite {
+
+  private val ddl =
+    "id BIGINT, b TINYINT, s STRUCT<x: SMALLINT, l: ARRAY<MAP<TINYINT, STRUCT<y: DATE>>>>"
+
+  private def metadata(schema: StructType, properties: (String, String)*): Metadata =
+    Metadata(schemaString = schema.json, configuration = properties.toMap)
+
+  private def nodes(metadata: Metadata): Seq[SchemaNode] = SchemaNode.flatten(metadata.schema)
+
+  private def ids(metadata: Metadata): Map[String, Long] =
+    nodes(metadata).flatMap(node => node.id.map(node.sqlPath -> _)).toMap
+
+  private def maximum(metadata: Metadata): Long =
+    metadata.configuration("delta.columnMapping.maxColumnId").toLong
+
+  private def assertLaidOut(metadata: Metadata): Unit = {
+    val found = nodes(metadata).map(_.id)
+    assert(found.forall(_.isDefined) && found.distinct == found)
+    assert(maximum(metadata) >= found.flatten.max)
+    nodes(metadata).filter(_.isField).foreach { node =>
+      assert(node.physicalName == node.id.map(id => s"col-$id"))
+    }
+  }
+
+  test("a table without mapping gets ids and names for all there is") {
+    val upgraded = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    assertLaidOut(upgraded)
+    assert(ids(upgraded).size == 10 && maximum(upgraded) == 10)
+    assert(upgraded.configuration("delta.columnMapping.mode") == "id")
+    assert(upgraded.configuration("delta.enableIcebergCompatV2") == "true")
+    assert(upgraded.configuration("delta.enableIcebergWriterCompatV1") == "true")
+  }
+
+  test("ids that are there stay, and new ones are above all that were ever given") {
+    val before = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    val bare = StructType(before.schema.map { field =>
+      val builder = new MetadataBuilder().withMetadata(field.metadata)
+      if (field.name == "s") builder.putString("delta.columnMapping.physicalName", "col-abc")
+      if (field.name == "b")
+        builder.remove("delta.columnMapping.id").remove("delta.columnMapping.physicalName")
+      field.copy(metadata = builder.build())
+    })
+    val again = UpgradedMetadata.of(
+      metadata(
+        bare,
+        "delta.columnMapping.mode" -> "name",
+        "delta.columnMapping.maxColumnId" -> "77",
+        "delta.enableIcebergCompatV1" -> "true",
+        "other" -> "stays"
+      ),
+      widening = false
+    )
+    assertLaidOut(again)
+    assert(ids(again)("b") == 78 && maximum(again) >= 78)
+    assert((ids(again) - "b") == (ids(before) - "b"))
+    assert(!again.configuration.contains("delta.enableIcebergCompatV1"))
+    assert(again.configuration("other") == "stays")
+  }
+
+  test("ids that a schema without mapping was left with mean nothing") {
+    val left = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    val upgraded = UpgradedMetadata.of(
+      metadata(left.schema, "delta.columnMapping.maxColumnId" -> "50"),
+      widening = false
+    )
+    assertLaidOut(upgraded)
+    assert(ids(upgraded).values.min == 51)
+  }
+
+  test("what is right already stays as it is") {
+    val upgraded = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    assert(UpgradedMetadata.of(upgraded, widening = false) == upgraded)
+  }
+
+  test("bytes and shorts become ints at every depth, and forget how they came about") {
+    val changes = new MetadataBuilder()
+      .putMetadataArray("delta.typeChanges", Array(new MetadataBuilder().build()))
+      .build()
+    val schema = StructType.fromDDL(ddl)
+    val recorded = StructType(schema.map(_.copy(metadata = changes)))
+    val widened = UpgradedMetadata.of(metadata(recorded), widening = true).schema
+    assert(
+      widened.toDDL.replaceAll(" COMMENT '[^']*'", "").replace("`", "") ==
+        StructType.fromDDL(ddl.replaceAll("TINYINT|SMALLINT", "INT")).toDDL.replace("`", "")
+    )
+    assert(widened.filter(_.metadata.contains("delta.typeChanges")).map(_.name) == Seq("id"))
+  }
+}
