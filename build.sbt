@@ -111,8 +111,11 @@ def shimFolders(kind: String, l: SparkLine): Seq[File] =
 /** Tells the running jar which versions it was built for. */
 def versionResource(l: SparkLine) = Def.task {
   val target = (Compile / resourceManaged).value / "iceberg-writer-compat.properties"
-  IO.write(target, s"version=${version.value}\nspark=${l.name}\ndelta=$delta\niceberg=$iceberg\n" +
-    s"sqlite=$sqlite\n")
+  IO.write(
+    target,
+    s"version=${version.value}\nspark=${l.name}\ndelta=$delta\niceberg=$iceberg\n" +
+      s"sqlite=$sqlite\n"
+  )
   Seq(target)
 }
 
