@@ -67,11 +67,12 @@ final class Publishing(
 
   /** Publishes every commit up to the newest, whoever else does. */
   def publish(): PublishResult = {
-    val before = open(update()).publishedVersion
+    var before: Option[Option[Long]] = None
 
     @tailrec def attempt(left: Int, done: Published): (IcebergPublisher, Published) = {
       val newest = update()
       val run = new Run(open(newest), done)
+      if (before.isEmpty) before = Some(run.publisher.publishedVersion)
       val failure =
         try { run.to(newest); None }
         catch { case e: CommitFailedException => Some(e) }
@@ -88,7 +89,7 @@ final class Publishing(
       name,
       metadata.metadataFileLocation,
       metadata.property(IcebergPublisher.DeltaVersionProperty, null).toLong,
-      before,
+      before.flatten,
       Option(metadata.currentSnapshot).map(_.snapshotId),
       done.snapshots,
       done.filesAdded,

@@ -204,6 +204,23 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     }
   }
 
+  kinds.foreach { case (kind, settings) =>
+    test(s"$kind: a partition column replaced by one of the same name is another one") {
+      in(settings()) {
+        val table = created()
+        insert(table, 1)
+        publish(table)
+        sql(
+          s"CREATE OR REPLACE TABLE ${table.name} (id INT, p BIGINT) USING delta " +
+            s"PARTITIONED BY (p) TBLPROPERTIES ($on)"
+        )
+        sql(s"INSERT INTO ${table.name} VALUES (2, 5000000000)")
+        publish(table)
+        assertPublished(table)
+      }
+    }
+  }
+
   test("what a crash left unregistered is registered by the next run") {
     in(sqlite("crash")) {
       val table = created()

@@ -110,7 +110,7 @@ class PublishHookSuite extends PublishedSuite {
     // Nobody has said that it is not to be published any more.
     sql(s"CREATE OR REPLACE TABLE ${table.name} USING delta AS SELECT 3 AS id")
     assertPublished(table)
-    spark.range(4, 5).write.format("delta").mode("overwrite").saveAsTable(table.name)
+    spark.sql("SELECT 4 AS id").write.format("delta").mode("overwrite").saveAsTable(table.name)
     assertPublished(table)
     val copy = managed()
     sql(s"CREATE TABLE ${copy.name} SHALLOW CLONE ${table.name}")
