@@ -529,7 +529,7 @@ object IcebergPublisher {
 
   private val metricsPrefix = TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX
 
-  private val manifestBytes = 512L * 1024
+  private val manifestBytes = 256L * 1024
 
   // They keep Iceberg's writers away from what Delta cannot take: row-level deletes, and files
   // deleted below it.

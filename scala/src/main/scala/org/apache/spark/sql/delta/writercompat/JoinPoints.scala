@@ -139,7 +139,7 @@ object JoinPoints {
 
   val FileTotals: JoinPoint = JoinPoint(
     "file-totals",
-    "Snapshot.numOfFilesIfKnown and sizeInBytesIfKnown",
+    "Snapshot.checksumOpt, with numFiles and tableSizeBytes",
     "what is about to be published is compared with Delta's own totals, where they cost nothing",
     "a wrong total would go unnoticed, or each publishing would read the whole log"
   )

