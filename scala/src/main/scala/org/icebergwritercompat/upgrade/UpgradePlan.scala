@@ -127,7 +127,7 @@ final class UpgradePlan(
           Some(bytes - failing.map(_.size).sum)
         )
       } :+
-      StepFact("commit", "all but the first steps is one commit, or nothing at all")
+      StepFact("commit", "all that the log says of this is one commit, or none")
 
   private def protocol: String = {
     val (before, after) = (from.protocol.listedFeatures, to.protocol.listedFeatures)

@@ -41,9 +41,9 @@ object UpgradeWorker {
     val spark = Sessions.start(Sessions.Guarded, args(0))
     val worker = new UpgradeWorker(spark, Paths.get(args(0)))
     // The first of each kind compiles what the others use.
-    worker.measured("warm", 500)
+    worker.measured("warm", 200)
     val taken = worker.measured("many", args(1).toInt)
-    val rewritten = 1000
+    val rewritten = 500
     val rewrite = worker.rewrite(rewritten)
     println(ChildJvm.Answer + (taken ++ Seq(rewritten.toDouble, rewrite)).mkString(" "))
     spark.stop()
@@ -86,7 +86,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     timed(Upgrading.of(spark, table.toString, "rewrite", rewrite = true, Nil).run())
   }
 
-  // One file under many names.
+  // One file under many names, and as many copies of it as a file system lets have names.
   private def made(name: String, files: Int, properties: String): Path = {
     val table = folder.resolve(name)
     spark.sql(
@@ -97,7 +97,13 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     val file = log.update().allFiles.collect().head
     val added = (2 to files).iterator.map { i =>
       val path = s"f$i.parquet"
-      Files.createLink(table.resolve(path), table.resolve(file.path))
+      val copied = s"f${i - i % linksPerFile}.parquet"
+      if (i % linksPerFile == 0) Files.copy(table.resolve(file.path), table.resolve(path))
+      else
+        Files.createLink(
+          table.resolve(path),
+          table.resolve(if (i < linksPerFile) file.path else copied)
+        )
       file.copy(path = path): AddFile
     }
     log
@@ -105,6 +111,8 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
       .commitLarge(spark, added, None, DeltaOperations.ManualUpdate, Map.empty, Map.empty)
     table
   }
+
+  private val linksPerFile = 10000
 
   private def timed(body: => Any): Double = {
     val begin = System.nanoTime
