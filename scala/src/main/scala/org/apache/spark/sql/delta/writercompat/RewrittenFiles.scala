@@ -102,7 +102,10 @@ object RewrittenFiles {
     conf.setConf(SQLConf.IGNORE_CORRUPT_FILES, false)
     conf.setConf(SQLConf.IGNORE_MISSING_FILES, false)
     conf.setConf(SQLConf.PARQUET_WRITE_LEGACY_FORMAT, false)
-    conf.setConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE, LegacyBehaviorPolicy.CORRECTED)
+    conf.setConfString(
+      SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key,
+      LegacyBehaviorPolicy.CORRECTED.toString
+    )
     conf.setConf(DeltaSQLConf.DELTA_COLLECT_STATS, true)
     session
   }

@@ -423,7 +423,9 @@ class RewrittenFilesSuite extends TableSuite {
     val file = table.log.liveFiles.keys.head
     Files.delete(file)
     val error = failing(table)(written(table))
-    assert(error.getMessageParameters.get("cause").contains(s"${file.getFileName}: it is not there"))
+    assert(
+      error.getMessageParameters.get("cause").contains(s"${file.getFileName}: it is not there")
+    )
     assert(orphans(table, error) == Set("(no folder)"))
   }
 
