@@ -293,6 +293,29 @@ def test_a_version_behind(table: Table) -> None:
     assert "1 version behind" in str(proof)
 
 
+def test_advice_on_a_table_in_a_catalog(wrong: Table, tmp_path: Path) -> None:
+    spark, key = wrong.spark, "spark.icebergWriterCompat.catalog."
+    made = Table(spark, "in_catalog", wrong.folder.parent / "in_catalog")
+    made.create("a INT")
+    spark.sql(f"INSERT INTO {made} VALUES (1)")
+    settings = {"type": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/c.db", "warehouse": str(tmp_path)}
+    for name, value in settings.items():
+        spark.conf.set(key + name, value)
+    try:
+        original = publish(spark, made.name).metadata_location
+        location = changed_metadata.copy(original, tmp_path / "metadata", another_column)
+        proof = prove(spark, made.name, ["duckdb"], checks=["schema"], metadata_location=location)
+    finally:
+        for name in settings:
+            spark.conf.unset(key + name)
+    (difference, *_) = proof.differences
+    assert "drop default.in_catalog in its catalog without purging, remove " in difference.advice
+
+
+def another_column(metadata: Json) -> None:
+    changed_metadata.column(metadata, "a")["name"] = "b"
+
+
 def test_a_reader_that_fails(wrong: Table, tmp_path: Path) -> None:
     original = publish(wrong.spark, wrong.name).metadata_location
 

@@ -105,7 +105,7 @@ def prove(
             tuple(columns.values()),
             tuple(_reading(reader, read, tuple(columns)) for reader, read in sums.items()),
             tuple(one.facts for one in opened),
-            tuple(_advised(found["table"], location, outcomes)),
+            tuple(_advised(outcomes, _anew(found["table"], location, _catalog_table(spark, name)))),
         )
 
 
@@ -205,7 +205,20 @@ def _reading(reader: str, sums: Sums, columns: Sequence[Path]) -> Reading:
     )
 
 
-def _advised(table: str, location: str, outcomes: Sequence[Outcome]) -> Iterator[Outcome]:
+def _catalog_table(spark: SparkSession, name: str) -> str | None:
+    status = json.loads(_jvm.require(spark).publishStatus(spark._jsparkSession, name))
+    table: str | None = status["catalog_table"]
+    return table
+
+
+def _anew(table: str, location: str, catalog_table: str | None) -> str:
+    """How to publish a table whole; a catalog would go on with what it has."""
+    drop = "" if catalog_table is None else f"drop {catalog_table} in its catalog without purging, "
+    folder = location.rpartition("/")[0]
+    return f"{drop}remove {folder} and run: iceberg-writer-compat publish {table}"
+
+
+def _advised(outcomes: Sequence[Outcome], again: str) -> Iterator[Outcome]:
     """The outcomes, with what to do, which depends on whether other readers see the same."""
     asked: dict[Check, int] = {}
     differing: dict[tuple[Check, str, int, str | None], int] = {}
@@ -215,7 +228,6 @@ def _advised(table: str, location: str, outcomes: Sequence[Outcome]) -> Iterator
         for d in outcome.differences:
             key = (outcome.check, d.place, d.version, d.filter)
             differing[key] = differing.get(key, 0) + (d.fault is None)
-    again = f"remove {location.rpartition('/')[0]} and run: iceberg-writer-compat publish {table}"
     for outcome in outcomes:
         advised = []
         for d in outcome.differences:
