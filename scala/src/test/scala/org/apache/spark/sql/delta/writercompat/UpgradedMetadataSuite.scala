@@ -34,7 +34,7 @@ class UpgradedMetadataSuite extends AnyFunSuite {
   test("a table without mapping gets ids and names for all there is") {
     val upgraded = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
     assertLaidOut(upgraded)
-    assert(ids(upgraded).size == 10 && maximum(upgraded) == 10)
+    assert(ids(upgraded).size == 9 && maximum(upgraded) == 9)
     assert(upgraded.configuration("delta.columnMapping.mode") == "id")
     assert(upgraded.configuration("delta.enableIcebergCompatV2") == "true")
     assert(upgraded.configuration("delta.enableIcebergWriterCompatV1") == "true")
