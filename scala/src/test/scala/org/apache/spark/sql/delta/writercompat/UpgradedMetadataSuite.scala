@@ -3,10 +3,14 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta.actions.Metadata
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 import org.icebergwritercompat.rules.SchemaNode
+import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What the metadata of a table becomes, without a session. */
-class UpgradedMetadataSuite extends AnyFunSuite {
+class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
+
+  // Once Delta is in use, no suite that comes later in this JVM could install the guard.
+  override def beforeAll(): Unit = WriterCompatHooks.install()
 
   private val ddl =
     "id BIGINT, b TINYINT, s STRUCT<x: SMALLINT, l: ARRAY<MAP<TINYINT, STRUCT<y: DATE>>>>"
