@@ -1,6 +1,5 @@
 package org.icebergwritercompat.report
 
-import org.apache.spark.sql.types.{ByteType, ShortType}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
 import org.icebergwritercompat.upgrade.FileUpgrade
@@ -54,10 +53,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
   private def isWidened(violation: Violation): Boolean = violation.location match {
     case Location.Column(path, _, _)
         if hasFiles && violation.rule == SchemaRules.TypesAreSupported =>
-      table.nodesByPath.get(path.toVector).map(_.dataType).exists {
-        case ByteType | ShortType => true
-        case _                    => false
-      }
+      table.nodesByPath.get(path.toVector).exists(node => SupportedTypes.widensToInt(node.dataType))
     case _ => false
   }
 

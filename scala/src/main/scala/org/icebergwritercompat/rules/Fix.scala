@@ -187,9 +187,10 @@ object Fix {
 
   /** Gives the node a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {
-    case _: Moment.Creating                            => table.createStatement
-    case Moment.Enabling if widensToInt(node.dataType) => widen(table, node, IntegerType)
-    case Moment.Enabling                               =>
+    case _: Moment.Creating                                           => table.createStatement
+    case Moment.Enabling if SupportedTypes.widensToInt(node.dataType) =>
+      widen(table, node, IntegerType)
+    case Moment.Enabling =>
       s"ALTER TABLE ${table.name} DROP COLUMN ${fieldAround(table, node).sqlPath}"
     case Moment.Changing if table.previous.isDefined && !isNew(table, fieldAround(table, node)) =>
       addBeside(table, node)
@@ -258,9 +259,6 @@ object Fix {
       case Seq() => ""
       case names => names.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
     }
-
-  private def widensToInt(dataType: DataType): Boolean =
-    dataType == ByteType || dataType == ShortType
 
   /** Creates the table, or replaces it, as it would be without what breaks a rule. */
   private[rules] def create(table: TableState): String =

@@ -16,10 +16,13 @@ object SupportedTypes {
     case _                                                          => false
   }
 
+  /** Whether the type is one of whole numbers that becomes an int, which is supported. */
+  def widensToInt(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType
+
   /** The supported type that holds the same values, or text where there is none. */
   def nearest(dataType: DataType): DataType = dataType match {
-    case ByteType | ShortType        => IntegerType
-    case s: StructType if s.nonEmpty =>
+    case narrow if widensToInt(narrow) => IntegerType
+    case s: StructType if s.nonEmpty   =>
       StructType(s.map(f => f.copy(dataType = nearest(f.dataType))))
     case a: ArrayType => a.copy(elementType = nearest(a.elementType))
     case m: MapType   => m.copy(keyType = nearest(m.keyType), valueType = nearest(m.valueType))

@@ -1,6 +1,5 @@
 package org.icebergwritercompat.upgrade
 
-import org.apache.spark.sql.types.{ByteType, DataType, ShortType}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
 
@@ -92,7 +91,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
       }
 
   private def narrow(columns: FileColumns): Seq[FileReason] =
-    columns.stored.map(_.node).filter(node => FileUpgrade.isNarrow(node.dataType)).map { node =>
+    columns.stored.map(_.node).filter(node => SupportedTypes.widensToInt(node.dataType)).map { node =>
       FileReason(
         SchemaRules.TypesAreSupported.id,
         node.path,
@@ -109,9 +108,6 @@ object FileUpgrade {
 
   /** The mode of a table without column mapping. */
   val unmapped = "none"
-
-  /** Whether the type becomes an int. */
-  def isNarrow(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType
 
   /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
   private def unmendable(mode: String): Set[String] = {

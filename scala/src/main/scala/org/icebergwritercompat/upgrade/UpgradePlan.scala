@@ -49,7 +49,7 @@ final class UpgradePlan(
       .zip(to.nodes)
       .collect { case (was, is) if was.dataType != is.dataType => was }
       .filter { node =>
-        FileUpgrade.isNarrow(node.dataType)
+        SupportedTypes.widensToInt(node.dataType)
       }
 
   /** What stands in the way, each with the statement that takes it away. */

@@ -12,8 +12,7 @@ import org.apache.spark.sql.types.{
   StructType
 }
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.ProtocolRules
-import org.icebergwritercompat.upgrade.FileUpgrade
+import org.icebergwritercompat.rules.{ProtocolRules, SupportedTypes}
 
 /** What the metadata and protocol of an existing table become when it gets the feature. */
 object UpgradedMetadata {
@@ -76,10 +75,10 @@ object UpgradedMetadata {
   })
 
   private def widened(dataType: DataType): DataType = dataType match {
-    case narrow if FileUpgrade.isNarrow(narrow) => IntegerType
-    case s: StructType                          => widened(s)
-    case a: ArrayType                           => a.copy(elementType = widened(a.elementType))
-    case m: MapType => m.copy(keyType = widened(m.keyType), valueType = widened(m.valueType))
-    case other      => other
+    case narrow if SupportedTypes.widensToInt(narrow) => IntegerType
+    case s: StructType                                => widened(s)
+    case a: ArrayType => a.copy(elementType = widened(a.elementType))
+    case m: MapType   => m.copy(keyType = widened(m.keyType), valueType = widened(m.valueType))
+    case other        => other
   }
 }
