@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from pyspark.sql import SparkSession
@@ -108,3 +111,25 @@ def script(tmp_path: Path) -> Script:
         return done.stdout
 
     return run
+
+
+@contextmanager
+def to_be_killed(name: str, *arguments: str | Path) -> Iterator[IO[str]]:
+    """What one of `tests/scripts` prints, in a JVM of its own; at the end both are killed."""
+    script = REPOSITORY / "tests" / "scripts" / name
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, str(script), *map(str, arguments)],
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout
+        finally:
+            # The JVM is in the group of the process that started it.
+            os.killpg(process.pid, signal.SIGKILL)

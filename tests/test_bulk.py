@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +16,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 import oracle
-from conftest import REPOSITORY, rows
+from conftest import rows, to_be_killed
 from iceberg_writer_compat import (
     EnableResults,
     JournalError,
@@ -164,25 +161,12 @@ def test_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
 def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
     paths = many(spark, tmp_path / "tables", 6)
     journal = tmp_path / "journal"
-    script = REPOSITORY / "tests" / "scripts" / "enable_all.py"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *sys.path])}
     arguments = [tmp_path / "warehouse", tmp_path / "tables", journal]
-    with subprocess.Popen(
-        [sys.executable, str(script), *map(str, arguments)],
-        cwd=REPOSITORY,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        while process.stdout.readline() != "done\n":
+    with to_be_killed("enable_all.py", *arguments) as printed:
+        assert printed.readline() == "ready\n"
+        while printed.readline() != "done\n":
             pass
         time.sleep(random.uniform(0, 1))
-        # The JVM is in the group of the process that started it.
-        os.killpg(process.pid, signal.SIGKILL)
     # Each table is as it was or has the feature, and has its rows.
     kept = {path: [(i, [i]) for i in range(3)] for path in paths}
     for path in paths:

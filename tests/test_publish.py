@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -21,7 +17,7 @@ from pyiceberg.table import StaticTable
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame
 
-from conftest import REPOSITORY, Script, Table
+from conftest import Script, Table, to_be_killed
 from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status
 
 COLUMNS = (
@@ -186,23 +182,10 @@ def test_result_and_status(table: Table) -> None:
 def test_killed_while_publishing(table: Table, tmp_path: Path) -> None:
     table.create()
     publish(table.spark, table.name)
-    script = REPOSITORY / "tests" / "scripts" / "publish.py"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *sys.path])}
-    with subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / "warehouse"), str(table.folder)],
-        cwd=REPOSITORY,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        assert process.stdout.readline() == "3\n"
-        # The JVM is in the group of the process that started it.
+    with to_be_killed("publish.py", tmp_path / "warehouse", table.folder) as printed:
+        assert printed.readline() == "ready\n"
+        assert printed.readline() == "3\n"
         time.sleep(random.uniform(0, 3))
-        os.killpg(process.pid, signal.SIGKILL)
     # Either the old or the new metadata is what readers see.
     name = (table.folder / "metadata" / "version-hint.text").read_text()
     left = table.folder / "metadata" / f"v{name}.metadata.json"
