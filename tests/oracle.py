@@ -156,7 +156,7 @@ def read_log(table: Path) -> Log:
     protocol: Json = {}
     metadata: Json = {}
     history: list[Json] = []
-    live: dict[str, Json] = {}
+    live: dict[tuple[str, str], Json] = {}
     first_written_under: dict[str, Json] = {}
     # An upgrade enters files again, under the names that the columns have from then on.
     entered_under: dict[str, Json] = {}
@@ -168,20 +168,26 @@ def read_log(table: Path) -> Log:
             if "metaData" in action:
                 metadata = action["metaData"]
                 history.append(metadata)
-        # The order of actions in a commit means nothing; a path is in it once.
+        # The order of actions in a commit means nothing; a file is in it once.
         for action in actions:
             if "remove" in action:
-                live.pop(unquote(action["remove"]["path"]), None)
+                live.pop(_key(action["remove"]), None)
             if "add" in action:
-                path = unquote(action["add"]["path"])
-                live[path] = action["add"]
+                path, vector = _key(action["add"])
+                live[path, vector] = action["add"]
                 first_written_under.setdefault(path, metadata)
                 if not _has_feature(entered_under.get(path, {})):
                     entered_under[path] = metadata
     files = tuple(
-        File(live[path], first_written_under[path], entered_under[path]) for path in sorted(live)
+        File(add, first_written_under[path], entered_under[path])
+        for (path, _), add in sorted(live.items())
     )
     return Log(found[-1], protocol, metadata, tuple(history), files)
+
+
+def _key(action: Json) -> tuple[str, str]:
+    """What makes a file one of its own: its path, and which of its rows are deleted."""
+    return unquote(action["path"]), json.dumps(action.get("deletionVector"))
 
 
 def _has_feature(metadata: Json) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,3 +86,64 @@ def test_all_that_older_writers_did_otherwise(table: Table) -> None:
     assert "smallint" not in kinds and "tinyint" not in kinds
     assert by_delta(spark.read.option("versionAsOf", version).table(table.name)) == rows
     assert by_pyiceberg(publish(spark, table.name).metadata_location) == rows
+
+
+def with_vector(table: Table) -> list[tuple[object, ...]]:
+    """Makes a table with a deletion vector in one file of three; answers with its rows."""
+    properties = "'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'"
+    table.spark.sql(f"CREATE TABLE {table} (id BIGINT) USING delta TBLPROPERTIES ({properties})")
+    for first in (0, 10, 20):
+        table.spark.sql(f"INSERT INTO {table} SELECT id FROM range({first}, {first + 10}, 1, 1)")
+    table.spark.sql(f"DELETE FROM {table} WHERE id IN (13, 17)")
+    assert ["deletionVector" in file.add for file in table.log.files].count(True) == 1
+    return table.rows()
+
+
+def test_deletion_vectors_leave_in_time(table: Table) -> None:
+    spark, rows = table.spark, with_vector(table)
+    spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT low CHECK (id < 100)")
+    drop = ["deletion-vectors", "constraints"]
+    version = table.log.version
+
+    with pytest.raises(UnsupportedOperationException, match="REWRITE_NEEDED") as refused:
+        enable_iceberg_writer_compat(spark, table.name, drop=drop)
+    assert table.log.version == version
+    statement = str(refused.value).splitlines()[-1].removeprefix("Run: ")
+    scope = {"spark": spark, "enable_iceberg_writer_compat": enable_iceberg_writer_compat}
+    for _ in range(2):
+        with pytest.raises(UnsupportedOperationException, match=r"DROP_LATER.*24 hours") as refused:
+            eval(statement, scope)
+        assert str(refused.value).endswith(f"Run: {statement}")
+        # Nothing else is taken away while this has to wait.
+        assert table.rows() == rows and "delta.constraints.low" in table.log.properties
+        assert not any("deletionVector" in file.add for file in table.log.files)
+
+    # Two days later.
+    for entry in (table.folder / "_delta_log").iterdir():
+        past = entry.stat().st_mtime - 2 * 24 * 60 * 60
+        os.utime(entry, (past, past))
+    result = eval(statement, scope)
+    assert (result.changed, result.files_rewritten, result.files_kept) == (True, 0, 3)
+    assert table.rows() == rows
+    assert verify(spark, table.name).compliant
+    assert by_pyiceberg(publish(spark, table.name).metadata_location) == by_delta(
+        spark.table(table.name)
+    )
+
+
+def test_deletion_vectors_leave_at_once(table: Table) -> None:
+    spark, rows = table.spark, with_vector(table)
+    with settings(spark, {"spark.icebergWriterCompat.profile": "rfc-current"}):
+        plan = enable_iceberg_writer_compat(
+            spark, table.name, rewrite=True, drop=["deletion-vectors"], dry_run=True
+        ).plan
+        assert plan is not None and (plan.mode, plan.files_to_rewrite) == ("rewrite", 1)
+        enable_iceberg_writer_compat(spark, table.name, rewrite=True, drop=["deletion-vectors"])
+        assert verify(spark, table.name).compliant
+    assert table.rows() == rows
+    assert not any("deletionVector" in file.add for file in table.log.files)
+    features = set(table.log.protocol["writerFeatures"])
+    assert "checkpointProtection" in features and "deletionVectors" not in features
+    assert by_pyiceberg(publish(spark, table.name).metadata_location) == by_delta(
+        spark.table(table.name)
+    )

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.errors
 
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
-import org.icebergwritercompat.rules.{FileRules, Fix, TableState, Violation}
+import org.icebergwritercompat.rules._
 
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
@@ -100,7 +100,8 @@ object IcebergWriterCompatException {
       table: String,
       rules: Seq[String],
       reasons: Seq[String],
-      files: String
+      files: String,
+      fix: String
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.REWRITE_NEEDED",
@@ -109,8 +110,32 @@ object IcebergWriterCompatException {
         "rule" -> rules.distinct.mkString(", "),
         "files" -> files,
         "reasons" -> list(reasons),
-        "fix" -> s"""enable_iceberg_writer_compat(spark, "$table", rewrite=True)"""
+        "fix" -> fix
       )
+    )
+
+  /** The refusal where Delta lets a feature go only after some time. */
+  def dropLater(
+      table: TableState,
+      rule: Rule,
+      feature: String,
+      period: String,
+      fix: String,
+      cause: Throwable
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.DROP_LATER",
+      Map(
+        "table" -> table.name,
+        "rule" -> rule.id,
+        "feature" -> feature,
+        "period" -> period,
+        "atOnce" -> Fix.profileThatDropsAtOnce(table).fold("") { profile =>
+          s" Under the profile ${profile.name} it can go at once: SET ${Profile.Conf}=${profile.name}"
+        },
+        "fix" -> fix
+      ),
+      cause
     )
 
   private def list(items: Seq[String]): String = {

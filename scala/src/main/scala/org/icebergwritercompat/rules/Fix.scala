@@ -180,6 +180,10 @@ object Fix {
     case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
   }
 
+  /** The profile under which a feature that leaves traces in older versions need not wait. */
+  def profileThatDropsAtOnce(table: TableState): Option[Profile] =
+    Profile.accepting(protection, table.profile)
+
   // Delta drops these at once only in exchange for another feature, which may not be allowed.
   private val protection = "checkpointProtection"
 
@@ -221,7 +225,7 @@ object Fix {
     s"""enable_iceberg_writer_compat(spark, "${table.name.replace("\"", "\\\"")}")"""
 
   /** The same call, with these named arguments. */
-  def callEnable(table: TableState, arguments: Map[String, Any]): String = {
+  def callEnable(table: TableState, arguments: Seq[(String, Any)]): String = {
     val named = arguments.map {
       case (name, words: Seq[_]) => s", $name=[${words.mkString("\"", "\", \"", "\"")}]"
       case (name, true)          => s", $name=True"

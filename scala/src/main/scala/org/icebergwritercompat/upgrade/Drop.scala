@@ -38,14 +38,14 @@ object Drop {
   case object CheckpointProtection
       extends Drop("checkpoint-protection", Set.empty, Set("checkpointProtection"))
 
-  /** All that can be asked for. */
+  /** All that can be asked for, in this order, as Delta lets the first two go only in time. */
   val all: Seq[Drop] = Seq(
+    DeletionVectors,
+    CheckpointProtection,
     Constraints,
     ChangeDataFeed,
     Defaults,
-    RowTracking,
-    DeletionVectors,
-    CheckpointProtection
+    RowTracking
   )
 
   /** What takes the violation away, if Delta can. */

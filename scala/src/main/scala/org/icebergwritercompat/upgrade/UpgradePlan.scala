@@ -18,8 +18,8 @@ final case class FileVerdict(file: FileKey, size: Long, reasons: Seq[FileReason]
  *   the table as it is to be
  * @param violations
  *   what the table would break even so
- * @param drop
- *   what is to be taken away first
+ * @param request
+ *   what the user lets it do
  * @param failing
  *   the live files that cannot stay
  * @param files
@@ -31,7 +31,7 @@ final class UpgradePlan(
     from: TableState,
     to: TableState,
     violations: Seq[Violation],
-    drop: Set[Drop],
+    request: UpgradeRequest,
     failing: Seq[FileVerdict],
     val files: Long,
     bytes: Long,
@@ -40,7 +40,7 @@ final class UpgradePlan(
 
   private val upgrade = new FileUpgrade(from, to)
 
-  private val (dropped, inTheWay) = violations.partition(Drop.of(_).exists(drop))
+  private val (dropped, inTheWay) = violations.partition(Drop.of(_).exists(request.drop))
 
   private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
 
@@ -98,11 +98,14 @@ final class UpgradePlan(
 
   /** What takes away what stands in the way: one call that asks for all of it, where there is. */
   def remedy: String = {
-    val names = inTheWay.map(Drop.of)
-    if (hopeless.isEmpty && names.forall(_.isDefined))
-      Fix.callEnable(to, Map("drop" -> names.flatten.map(_.name).distinct))
+    val drops = inTheWay.map(Drop.of)
+    if (hopeless.isEmpty && drops.forall(_.isDefined))
+      request.copy(drop = request.drop ++ drops.flatten).call(to)
     else blockers.head.fix
   }
+
+  /** The call that writes anew what has to be. */
+  def rewriting: String = request.copy(rewrites = true).call(to)
 
   private def statements: Seq[String] = dropped.map(_.fix).distinct
 
@@ -219,7 +222,7 @@ final class UpgradePlan(
 
   private def fixOf(rule: Rule, node: Option[SchemaNode], severity: Severity): String =
     (rule, severity) match {
-      case (_, Severity.Warning)                       => Fix.callEnable(to, Map("rewrite" -> true))
+      case (_, Severity.Warning)                       => rewriting
       case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
         node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
       case (broken: FooterRule, _) => broken.fix(from)

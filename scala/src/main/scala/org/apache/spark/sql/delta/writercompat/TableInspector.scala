@@ -8,7 +8,7 @@ import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
-import org.icebergwritercompat.upgrade.UpgradeMode
+import org.icebergwritercompat.upgrade.UpgradeRequest
 
 import java.time.Instant
 
@@ -70,7 +70,7 @@ final class TableInspector(spark: SparkSession) {
 
   private def exactly(table: DeltaTableV2, snapshot: Snapshot, fact: EnablingFact): EnablingFact =
     if (fact.verdict == Verdict.Enabled) fact.copy(exact = true)
-    else new Upgrading(spark, table, UpgradeMode.Metadata, Set.empty).enabling(snapshot)
+    else new Upgrading(spark, table, UpgradeRequest.plain).enabling(snapshot)
 
   private def checked(
       kind: ReportKind,

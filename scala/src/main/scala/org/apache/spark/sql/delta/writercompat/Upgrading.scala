@@ -24,17 +24,10 @@ import scala.jdk.CollectionConverters._
  * Switches the feature on for a table that exists, in one commit: the log is laid out anew, and
  * data files that cannot stay are written anew before it.
  *
- * @param mode
- *   whether files may be written anew
- * @param drop
- *   what is to be taken away first
+ * @param request
+ *   what the user lets it do
  */
-final class Upgrading(
-    spark: SparkSession,
-    table: DeltaTableV2,
-    mode: UpgradeMode,
-    drop: Set[Drop]
-) {
+final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: UpgradeRequest) {
 
   private val log = LoggerFactory.getLogger(getClass)
 
@@ -76,12 +69,32 @@ final class Upgrading(
       val judged = judge(snapshot, None)
       // Nothing is taken away for an upgrade that cannot be.
       refuse(planOf(judged))
-      val dropped = judged.target.droppable(drop).map(_.fix).distinct
-      dropped.foreach(spark.sql)
+      val dropped = judged.target.droppable(request.drop)
+      takeAway(dropped)
       val ready = if (dropped.isEmpty) judged else judge(table.update(), Some(judged))
       commit(ready, Nil, attempts)
     }
   }
+
+  private def takeAway(violations: Seq[Violation]): Unit =
+    violations.distinctBy(_.fix).foreach { violation =>
+      try spark.sql(violation.fix)
+      catch {
+        case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
+          val snapshot = table.update()
+          val state = inspector.stateOf(table, snapshot)
+          throw IcebergWriterCompatException.dropLater(
+            state,
+            violation.rule,
+            violation.location.toString,
+            DeltaConfigs.TABLE_FEATURE_DROP_TRUNCATE_HISTORY_LOG_RETENTION
+              .fromMetaData(snapshot.metadata)
+              .toString,
+            request.call(state),
+            early
+          )
+      }
+    }
 
   // How often others may commit between a look at the table and the commit.
   private val attempts = 10
@@ -190,14 +203,15 @@ final class Upgrading(
         plan.blockers.map(finding => (finding.rule, finding.found, finding.fix)),
         plan.remedy
       )
-    if (plan.mode == PlanMode.Rewrite && !mode.rewrites) {
+    if (plan.mode == PlanMode.Rewrite && !request.rewrites) {
       val fact = plan.fact
       throw IcebergWriterCompatException.rewriteNeeded(
         name,
         plan.findings.filter(_.severity == Severity.Warning).map(_.rule),
         fact.steps.filter(step => Set("widen", "rewrite")(step.name)).map(_.what) ++
           fact.groups.filter(_.verdict == "rewrite").map(g => s"${g.files} file(s): ${g.reason}"),
-        s"${fact.filesToRewrite} of ${plan.files} data file(s), ${fact.bytesToRewrite} bytes"
+        s"${fact.filesToRewrite} of ${plan.files} data file(s), ${fact.bytesToRewrite} bytes",
+        plan.rewriting
       )
     }
   }
@@ -232,7 +246,7 @@ final class Upgrading(
       judged.target.from,
       judged.target.to,
       judged.target.violations,
-      drop,
+      request,
       judged.failing,
       judged.snapshot.numOfFiles,
       judged.snapshot.sizeInBytes,
@@ -269,8 +283,9 @@ final class Upgrading(
         clustering.flatMap(shown.of).toSeq.flatMap(WriterCompatRules.check(to, _))
     }
 
+    /** What is asked to be taken away, first that which Delta may not let go yet. */
     def droppable(drop: Set[Drop]): Seq[Violation] =
-      violations.filter(violation => Drop.of(violation).exists(drop))
+      Drop.all.filter(drop).flatMap(one => violations.filter(Drop.of(_).contains(one)))
 
     def sameAs(other: Target): Boolean =
       metadata == other.metadata && protocol == other.protocol
@@ -361,6 +376,12 @@ final class Upgrading(
 
 object Upgrading {
 
+  private def isTooEarly(error: DeltaTableFeatureException): Boolean = Set(
+    "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+    "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
+    "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
+  ).contains(error.getErrorClass)
+
   private[writercompat] val addFiles: Encoder[AddFile] = Encoders.product[AddFile]
 
   /** The upgrade of a table, given by name or path, as a user asks for it. */
@@ -371,15 +392,15 @@ object Upgrading {
       rewrite: Boolean,
       drop: Seq[String]
   ): Upgrading = {
-    val chosen = UpgradeMode.named(mode, rewrite).getOrElse {
-      throw IcebergWriterCompatException.wrongOption("mode", mode, UpgradeMode.names)
+    val rewrites = UpgradeRequest.rewrites(mode, rewrite).getOrElse {
+      throw IcebergWriterCompatException.wrongOption("mode", mode, UpgradeRequest.modes)
     }
     val dropped = drop.map { name =>
       Drop.all.find(_.name == name).getOrElse {
         throw IcebergWriterCompatException.wrongOption("drop", name, Drop.all.map(_.name))
       }
     }
-    new Upgrading(spark, DeltaTables.find(spark, table), chosen, dropped.toSet)
+    new Upgrading(spark, DeltaTables.find(spark, table), UpgradeRequest(rewrites, dropped.toSet))
   }
 }
 

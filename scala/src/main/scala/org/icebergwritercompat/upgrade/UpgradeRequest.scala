@@ -1,0 +1,38 @@
+package org.icebergwritercompat.upgrade
+
+import org.icebergwritercompat.rules.{Fix, TableState}
+
+/**
+ * What a user lets an upgrade do to a table.
+ *
+ * @param rewrites
+ *   whether it may write data files anew
+ * @param drop
+ *   what it takes away first
+ */
+final case class UpgradeRequest(rewrites: Boolean, drop: Set[Drop]) {
+
+  /** The call that asks for this. */
+  def call(table: TableState): String = Fix.callEnable(
+    table,
+    Seq("rewrite" -> true).filter(_ => rewrites) ++
+      Seq("drop" -> Drop.all.filter(drop).map(_.name)).filter(_ => drop.nonEmpty)
+  )
+}
+
+object UpgradeRequest {
+
+  /** Asks for nothing but the commit. */
+  val plain: UpgradeRequest = UpgradeRequest(rewrites = false, Set.empty)
+
+  /** The names of the ways that users ask for. */
+  val modes: Seq[String] = Seq("auto", "metadata", "rewrite")
+
+  /** Whether files may be written anew in the mode of this name; `auto` needs to be told so. */
+  def rewrites(mode: String, rewrite: Boolean): Option[Boolean] = mode match {
+    case "auto"     => Some(rewrite)
+    case "metadata" => Some(false)
+    case "rewrite"  => Some(true)
+    case _          => None
+  }
+}
