@@ -81,24 +81,11 @@ final case class FoundColumn(path: Seq[String], id: Option[Long], physicalName: 
 object DataFileAudit {
 
   /**
-   * The findings, which are looked for when the dataset is.
+   * The findings and what they were found in, in one job.
    *
    * @param files
    *   read only so many files, evenly spread and always the same
    */
-  def dataset(
-      spark: SparkSession,
-      snapshot: Snapshot,
-      table: TableState,
-      files: Option[Long] = None
-  ): Dataset[FileFinding] = {
-    val fixes = fixesOf(table)
-    summaries(spark, snapshot, table, files)
-      .filter((summary: FileSummary) => summary.rule.nonEmpty)
-      .map((summary: FileSummary) => summary.finding(fixes))(Encoders.product[FileFinding])
-  }
-
-  /** The findings and what they were found in, in one job. */
   def run(
       spark: SparkSession,
       snapshot: Snapshot,

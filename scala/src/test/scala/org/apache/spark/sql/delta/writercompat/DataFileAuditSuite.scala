@@ -38,8 +38,6 @@ class DataFileAuditSuite extends TableSuite {
     val (state, snapshot) = stateOf(table)
     val result = DataFileAudit.run(spark, snapshot, state, files)
     assert(FolderState.of(table.folder) == before)
-    val fromDataset = DataFileAudit.dataset(spark, snapshot, state, files).collect().toSet
-    assert(fromDataset == result.findings.toSet)
     result
   }
 
@@ -520,16 +518,6 @@ class DataFileAuditSuite extends TableSuite {
     assert(missing(3).toSet.subsetOf(missing(5).toSet))
     assert(missing(100).size == 5)
     assert(missing(0) == Nil)
-  }
-
-  test("nothing is read before the dataset is") {
-    val table = manyFiles(2)
-    val (state, snapshot) = stateOf(table)
-    val findings = DataFileAudit.dataset(spark, snapshot, state)
-    assert(findings.collect().toSeq == Nil)
-    table.log.liveFiles.keys.foreach(Files.delete)
-    assert(findings.collect().toSeq.map(f => (f.rule, f.files)) == Seq(("E0", 2)))
-    assert(findings.where("rule = 'E0' AND size(examples) = 2").count() == 1)
   }
 
   test("what a task takes along survives the way to an executor") {
