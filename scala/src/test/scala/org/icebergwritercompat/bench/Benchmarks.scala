@@ -13,7 +13,8 @@ object Settings {
 
   val command = "make bench"
 
-  val names: Seq[String] = Seq("rules", "append", "insert", "files", "start", "session", "publish")
+  val names: Seq[String] =
+    Seq("rules", "append", "insert", "files", "start", "session", "publish", "upgrade")
 }
 
 /**
@@ -34,7 +35,8 @@ object Benchmarks {
     val sections = CommitBenchmark.run(settings) ++
       Option.when(settings.wants("rules"))(RulesBenchmark.run(settings)) ++
       Option.when(settings.wants("session"))(SessionBenchmark.run(settings)) ++
-      Option.when(settings.wants("publish"))(PublishBenchmark.run(settings))
+      Option.when(settings.wants("publish"))(PublishBenchmark.run(settings)) ++
+      Option.when(settings.wants("upgrade"))(UpgradeBenchmark.run(settings))
     val text = Report.markdown(sections, settings, machine)
     println(text)
     if (names.isEmpty && !settings.quick)

@@ -4,63 +4,123 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.writercompat.{RecordingObserver, Upgrading}
+import org.icebergwritercompat.kernel.KernelTable
+import org.icebergwritercompat.testing.{Compliance, TestTable}
 
 import java.nio.file.{Files, Path, Paths}
+import scala.io.Source
+import scala.jdk.CollectionConverters._
+import scala.util.Using
 
-/**
- * Prints what it takes to switch the feature on for a table of many files that stock Delta made,
- * beside a SHALLOW CLONE of the same table, and beside writing files anew.
- *
- * Arguments: the number of files, by default 100 000.
- */
+/** Switching the feature on for tables of many files that Delta made without it. */
 object UpgradeBenchmark {
 
-  def main(args: Array[String]): Unit = ScratchFolder.use { folder =>
-    val files = args.headOption.getOrElse("100000")
-    val child =
-      new ChildJvm("org.icebergwritercompat.bench.UpgradeWorker", folder.toString, files)
+  // A task that writes a file takes milliseconds, so a few hundred of them show what one takes.
+  private val few = 500
+
+  def run(settings: Settings): Section = ScratchFolder.use { folder =>
+    val many = if (settings.quick) 5000 else 100000
+    val worker = new ChildJvm("org.icebergwritercompat.bench.UpgradeWorker", folder.toString)
     try {
-      val answer = child.answer().map(_.toDouble)
-      val (clone, look, commit) = (answer(0), answer(1), answer(2))
-      val (heap, rewritten, rewrite) = (answer(3), answer(4), answer(5))
-      println(f"SHALLOW CLONE of $files files: $clone%.0f ms")
-      println(f"upgrade: footers read in $look%.0f ms, committed in $commit%.0f ms")
-      println(f"commit ÷ clone: ${commit / clone}%.2f (goal ≤ 1.5)")
-      println(f"upgrade with footers ÷ clone: ${(look + commit) / clone}%.2f")
-      println(f"heap in use afterwards: $heap%.0f MiB of 2048")
-      println(f"rewrite of $rewritten%.0f files: ${rewrite / rewritten}%.1f ms a file")
-      println(f"upgrade without rewrite: ${(look + commit) / files.toDouble}%.2f ms a file")
-    } finally child.close()
+      worker.answer()
+      Seq("many" -> many, "few" -> few).foreach { case (name, files) =>
+        worker.ask(s"make $name $files")
+      }
+      val questions = Seq("clone many", "upgrade many", "upgrade few", "rewrite few")
+      val taken = (0 to (if (settings.quick) 2 else 4))
+        .map { i =>
+          val order = if (i % 2 == 0) questions else questions.reverse
+          order.map(question => question -> worker.ask(question)).toMap
+        }
+        .drop(1)
+      if (settings.verbose) Console.err.println(taken)
+      def samples(question: String)(part: Seq[Double] => Double): Estimate.Samples =
+        taken.map(answers => part(answers(question))).toVector
+      worker.ask("upgrade many")
+      prove(folder.resolve("many"), many)
+      val heap = samples("upgrade many")(_(2)).max.round
+      Section(
+        "Switching the feature on",
+        s"Tables with column mapping by name and IcebergCompatV2, in files of one row and ${UpgradeWorker.columns} columns, " +
+          "most of them hard links to a few. A sample is one call of `enable_iceberg_writer_compat`, or of SHALLOW CLONE " +
+          s"of the same table, which has the same number of files to enter in a log and opens none of them. After the upgrade " +
+          s"of $many files at most $heap MB of the heap were live. Delta Kernel and a checker that knows nothing of Delta " +
+          "then read all the files. The rewrite is that of the same table without column mapping.",
+        Seq(
+          Row.ratio(
+            s"$many files, metadata only: the commit ÷ SHALLOW CLONE",
+            samples("upgrade many")(_(1)),
+            samples("clone many")(_.head),
+            Some(Goal.atMost("1.5", 1.5))
+          ),
+          Row.ratio(
+            s"$many files, metadata only: with a look at each footer before ÷ SHALLOW CLONE",
+            samples("upgrade many")(answer => answer(0) + answer(1)),
+            samples("clone many")(_.head)
+          ),
+          Row.ratio(
+            s"$few files: written anew ÷ metadata only",
+            samples("rewrite few")(_.head),
+            samples("upgrade few")(answer => answer(0) + answer(1))
+          )
+        )
+      )
+    } finally worker.close()
+  }
+
+  private def prove(folder: Path, files: Int): Unit = {
+    val table = TestTable("many", folder)
+    require(table.log.liveFiles.size == files)
+    val problems = Compliance.problems(table)
+    require(problems.isEmpty, problems.take(10).mkString("\n"))
+    require(new KernelTable(folder).rows().size == files)
   }
 }
 
 /** The JVM that measures. */
 object UpgradeWorker {
 
+  val columns = 10
+
   def main(args: Array[String]): Unit = {
     val spark = Sessions.start(Sessions.Guarded, args(0))
     val worker = new UpgradeWorker(spark, Paths.get(args(0)))
-    // The first of each kind compiles what the others use.
-    worker.measured("warm", 200)
-    val taken = worker.measured("many", args(1).toInt)
-    val rewritten = 500
-    val rewrite = worker.rewrite(rewritten)
-    println(ChildJvm.Answer + (taken ++ Seq(rewritten.toDouble, rewrite)).mkString(" "))
+    println(s"${ChildJvm.Answer}0")
+    Source.stdin.getLines().foreach { line =>
+      val answer = line.split(' ').toSeq match {
+        case Seq("make", name, files) => worker.make(name, files.toInt); Seq(0d)
+        case Seq("clone", name)       => Seq(worker.clone(name))
+        case Seq("upgrade", name)     => worker.upgrade(name)
+        case Seq("rewrite", name)     => Seq(worker.rewrite(name))
+        case other                    => sys.error(other.mkString(" "))
+      }
+      println(ChildJvm.Answer + answer.mkString(" "))
+    }
     spark.stop()
   }
 }
 
 private final class UpgradeWorker(spark: SparkSession, folder: Path) {
 
-  private val columns = (1 to 10).map(i => s"id + $i AS c$i").mkString(", ")
-
   private val byName = "'delta.columnMapping.mode' = 'name', 'delta.enableIcebergCompatV2' = 'true'"
 
-  /** Milliseconds of a clone, a look at the footers and the commit; MiB of heap after them. */
-  def measured(name: String, files: Int): Seq[Double] = {
-    val table = made(name, files, byName)
-    spark.sql(s"SELECT count(*) FROM delta.`$table`").collect()
-    val clone = timed(spark.sql(s"CREATE TABLE delta.`$table-clone` SHALLOW CLONE delta.`$table`"))
+  /** Makes a table with column mapping, and one without. */
+  def make(name: String, files: Int): Unit = {
+    made(name, files, byName)
+    if (files < linksPerFile) made(unmapped(name), files, "'delta.columnMapping.mode' = 'none'")
+  }
+
+  /** The milliseconds of a SHALLOW CLONE. */
+  def clone(name: String): Double = {
+    val table = asMade(name)
+    val target = folder.resolve("clone")
+    if (Files.exists(target)) ScratchFolder.delete(target)
+    timed(spark.sql(s"CREATE TABLE delta.`$target` SHALLOW CLONE delta.`$table`"))
+  }
+
+  /** Milliseconds of a look at the footers and of the commit, and MB of heap after them. */
+  def upgrade(name: String): Seq[Double] = {
+    val table = asMade(name)
     var committing = 0L
     val observer = new RecordingObserver {
       override def preparingCommit[T](f: => T): T = {
@@ -71,27 +131,36 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     val begin = System.nanoTime
     TransactionExecutionObserver.withObserver(observer) {
       val result = Upgrading.of(spark, table.toString, "metadata", rewrite = false, Nil).run()
-      require(result.filesKept == files)
+      require(result.changed && result.filesRewritten == 0)
     }
     val end = System.nanoTime
     System.gc()
     val runtime = Runtime.getRuntime
-    val heap = (runtime.totalMemory - runtime.freeMemory) / (1024.0 * 1024.0)
-    Seq(clone, (committing - begin) / 1e6, (end - committing) / 1e6, heap)
+    Seq(
+      (committing - begin) / 1e6,
+      (end - committing) / 1e6,
+      (runtime.totalMemory - runtime.freeMemory) / 1e6
+    )
   }
 
-  /** Milliseconds to write all files of a table anew. */
-  def rewrite(files: Int): Double = {
-    val table = made("anew", files, "'delta.columnMapping.mode' = 'none'")
-    timed(Upgrading.of(spark, table.toString, "rewrite", rewrite = true, Nil).run())
+  /** Milliseconds to write all files of the table without column mapping anew. */
+  def rewrite(name: String): Double = {
+    val table = asMade(unmapped(name))
+    timed {
+      val result = Upgrading.of(spark, table.toString, "rewrite", rewrite = true, Nil).run()
+      require(result.changed && result.filesKept == 0)
+    }
   }
+
+  private def unmapped(name: String): String = s"$name-unmapped"
 
   // One file under many names, and as many copies of it as a file system lets have names.
-  private def made(name: String, files: Int, properties: String): Path = {
+  private def made(name: String, files: Int, properties: String): Unit = {
     val table = folder.resolve(name)
+    val columns = (1 to UpgradeWorker.columns).map(i => s"id + $i AS c$i").mkString(", ")
     spark.sql(
       s"CREATE TABLE delta.`$table` USING delta TBLPROPERTIES ($properties) AS SELECT $columns " +
-        "FROM range(0, 10, 1, 1)"
+        "FROM range(0, 1, 1, 1)"
     )
     val log = DeltaLog.forTable(spark, table.toString)
     val file = log.update().allFiles.collect().head
@@ -109,10 +178,30 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     log
       .startTransaction(catalogTableOpt = None)
       .commitLarge(spark, added, None, DeltaOperations.ManualUpdate, Map.empty, Map.empty)
-    table
+    copy(logOf(name), keptOf(name))
   }
 
   private val linksPerFile = 10000
+
+  private def logOf(name: String): Path = folder.resolve(name).resolve("_delta_log")
+
+  private def keptOf(name: String): Path = folder.resolve(s"$name-log")
+
+  // The table as it was made, with its state in memory; no upgrade changes the files it had.
+  private def asMade(name: String): Path = {
+    ScratchFolder.delete(logOf(name))
+    copy(keptOf(name), logOf(name))
+    DeltaLog.clearCache()
+    spark.sql(s"SELECT count(*) FROM delta.`${folder.resolve(name)}`").collect()
+    folder.resolve(name)
+  }
+
+  private def copy(from: Path, to: Path): Unit =
+    Using.resource(Files.walk(from)) { paths =>
+      paths.iterator.asScala.foreach { path =>
+        Files.copy(path, to.resolve(from.relativize(path).toString))
+      }
+    }
 
   private def timed(body: => Any): Double = {
     val begin = System.nanoTime
