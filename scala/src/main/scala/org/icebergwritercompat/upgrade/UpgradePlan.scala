@@ -40,7 +40,11 @@ final class UpgradePlan(
 
   private val upgrade = new FileUpgrade(from, to)
 
-  private val (dropped, inTheWay) = violations.partition(Drop.of(_).exists(request.drop))
+  private val (asked, inTheWay) = violations.partition(Drop.of(_).exists(request.drop))
+
+  /** What is taken away, in this order. */
+  val dropped: Seq[Violation] =
+    Drop.all.flatMap(one => asked.filter(Drop.of(_).contains(one))).distinctBy(_.fix)
 
   private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
 
@@ -83,14 +87,13 @@ final class UpgradePlan(
   def enabling: EnablingFact = {
     def rules(findings: Seq[Finding]) = findings.map(_.rule).distinct.mkString(", ")
     val (verdict, reason) = mode match {
-      case PlanMode.NoChange => Verdict.Enabled -> "The feature is on."
-      case PlanMode.Blocked  =>
+      case PlanMode.Blocked =>
         Verdict.Blocked -> s"Mend ${rules(blockers)} first; each finding says how."
       case PlanMode.Rewrite =>
         val why = (findings.filter(_.severity == Severity.Warning).map(_.rule) ++
           Option.when(widened.nonEmpty)(SchemaRules.TypesAreSupported.id)).distinct.mkString(", ")
         Verdict.Rewrite -> s"Some files have to be written anew, because of $why."
-      case PlanMode.Metadata =>
+      case _ =>
         Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
     }
     EnablingFact(verdict, reason, mendable.size.toLong, mendable.map(_.size).sum, exact = true)
@@ -107,7 +110,7 @@ final class UpgradePlan(
   /** The call that writes anew what has to be. */
   def rewriting: String = request.copy(rewrites = true).call(to)
 
-  private def statements: Seq[String] = dropped.map(_.fix).distinct
+  private def statements: Seq[String] = dropped.map(_.fix)
 
   private def steps: Seq[StepFact] =
     statements.map(StepFact("drop", _)) ++

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import com.google.common.cache.{Cache, CacheBuilder}
 import io.delta.exceptions.ConcurrentWriteException
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.delta._
@@ -68,16 +69,16 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     else {
       val judged = judge(snapshot, None)
       // Nothing is taken away for an upgrade that cannot be.
-      refuse(planOf(judged))
-      val dropped = judged.target.droppable(request.drop)
-      takeAway(dropped)
-      val ready = if (dropped.isEmpty) judged else judge(table.update(), Some(judged))
+      val plan = planOf(judged)
+      refuse(plan)
+      takeAway(plan.dropped)
+      val ready = if (plan.dropped.isEmpty) judged else judge(table.update(), Some(judged))
       commit(ready, Nil, attempts)
     }
   }
 
   private def takeAway(violations: Seq[Violation]): Unit =
-    violations.distinctBy(_.fix).foreach { violation =>
+    violations.foreach { violation =>
       try spark.sql(violation.fix)
       catch {
         case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
@@ -283,10 +284,6 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
         clustering.flatMap(shown.of).toSeq.flatMap(WriterCompatRules.check(to, _))
     }
 
-    /** What is asked to be taken away, first that which Delta may not let go yet. */
-    def droppable(drop: Set[Drop]): Seq[Violation] =
-      Drop.all.filter(drop).flatMap(one => violations.filter(Drop.of(_).contains(one)))
-
     def sameAs(other: Target): Boolean =
       metadata == other.metadata && protocol == other.protocol
 
@@ -330,7 +327,10 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val target = Target(snapshot)
     earlier.filter(_.target.judgesAs(target)) match {
       case None =>
-        Judged(snapshot, target, verdicts(target, snapshot.allFiles, snapshot.numOfFiles))
+        val failing = Upgrading.known(Looked.at(snapshot, target.from.profile)) {
+          verdicts(target, snapshot.allFiles, snapshot.numOfFiles)
+        }
+        Judged(snapshot, target, failing)
       case Some(seen) =>
         val keys = Seq("path", "deletionVector")
         val now = snapshot.allFiles
@@ -376,6 +376,21 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
 object Upgrading {
 
+  // Whoever plans runs next, and many tables are all planned before the first is run.
+  private val verdicts: Cache[Looked, Seq[FileVerdict]] = CacheBuilder
+    .newBuilder()
+    .concurrencyLevel(1)
+    .weigher((_: Looked, failing: Seq[FileVerdict]) => failing.size + 1)
+    .maximumWeight(100000)
+    .build()
+
+  private def known(version: Looked)(look: => Seq[FileVerdict]): Seq[FileVerdict] =
+    Option(verdicts.getIfPresent(version)).getOrElse {
+      val failing = look
+      verdicts.put(version, failing)
+      failing
+    }
+
   private def isTooEarly(error: DeltaTableFeatureException): Boolean = Set(
     "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
     "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
@@ -402,6 +417,26 @@ object Upgrading {
     }
     new Upgrading(spark, DeltaTables.find(spark, table), UpgradeRequest(rewrites, dropped.toSet))
   }
+}
+
+/** A version of a table whose files were looked at; data files never change. */
+private final case class Looked(
+    folder: String,
+    table: String,
+    version: Long,
+    timestamp: Long,
+    profile: Profile
+)
+
+private object Looked {
+
+  def at(snapshot: Snapshot, profile: Profile): Looked = Looked(
+    snapshot.deltaLog.dataPath.toString,
+    snapshot.metadata.id,
+    snapshot.version,
+    snapshot.timestamp,
+    profile
+  )
 }
 
 /** Files written anew, and those they take the place of. */
