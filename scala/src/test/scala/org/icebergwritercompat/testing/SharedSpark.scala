@@ -34,6 +34,7 @@ object SharedSpark {
     .config("spark.sql.warehouse.dir", warehouse.toUri.toString)
     .config("spark.ui.enabled", "false")
     .config("spark.sql.shuffle.partitions", "2")
+    .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
     .config("spark.databricks.delta.snapshotPartitions", "2")
     // Compiling the many small queries would take longer than running them.
     .config("spark.sql.codegen.wholeStage", "false")
