@@ -160,6 +160,17 @@ def test_partitions_of_every_type(table: Table) -> None:
     assert proof.versions == (3, 2)
 
 
+def test_names_that_are_syntax_elsewhere(table: Table) -> None:
+    table.create("`x``y` INT, `a.b` STRING, `c d` STRUCT<`e.f`: INT, `g``h`: DATE>, `ü` INT")
+    table.spark.sql(
+        f"INSERT INTO {table} VALUES "
+        "(1, 'x', named_struct('e.f', 2, 'g`h', DATE'2026-01-01'), 3), (null, null, null, null)"
+    )
+    publish(table.spark, table.name)
+    proof = prove(table.spark, table.name)
+    assert proof.proven, str(proof)
+
+
 # --- Metadata that is wrong -----------------------------------------------------------------------
 
 

@@ -93,8 +93,10 @@ def of_batches(batches: Iterable[pa.RecordBatch], rules: Rules) -> Sums:
 
 def of_frame(frame: DataFrame, rules: Rules) -> Sums:
     """The checksums of all rows of a DataFrame, made where the rows are."""
+    # PySpark takes a dot or backtick in the name of a column for syntax here.
+    numbered = frame.toDF(*map(str, range(len(frame.columns))))
     with _this_python(frame.sparkSession.sparkContext):
-        found = frame.mapInArrow(_in_spark(rules), "sums STRING").collect()
+        found = numbered.mapInArrow(_in_spark(rules, frame.columns), "sums STRING").collect()
     sums = Sums(0, {})
     for (text,) in found:
         rows, columns = json.loads(text)
@@ -114,9 +116,11 @@ def _this_python(context: SparkContext) -> Iterator[None]:
         context.pythonExec = before
 
 
-def _in_spark(rules: Rules) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def _in_spark(
+    rules: Rules, names: list[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sums = of_batches(batches, rules)
+        sums = of_batches((batch.rename_columns(names) for batch in batches), rules)
         columns = [[path, sum_.checksum, sum_.nulls] for path, sum_ in sums.columns.items()]
         text = json.dumps([sums.rows, columns])
         yield pa.RecordBatch.from_pydict({"sums": [text]})
