@@ -138,6 +138,24 @@ object IcebergWriterCompatException {
       cause
     )
 
+  /** The refusal of files that were written while the table did not have the feature. */
+  def writtenBeforeEnabling(
+      table: String,
+      operation: String,
+      fix: String,
+      cause: Throwable
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.WRITTEN_BEFORE_ENABLING",
+      Map(
+        "table" -> table,
+        "rule" -> FileRules.LiveFilesWereWrittenById.id,
+        "operation" -> operation,
+        "fix" -> fix
+      ),
+      cause
+    )
+
   private def list(items: Seq[String]): String = {
     val left = items.size - findingsListed
     (items.take(findingsListed).map(item => s"\n- $item") ++

@@ -12,6 +12,8 @@ import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
 
+import java.util.ConcurrentModificationException
+
 /**
  * A transaction that keeps tables with the feature within the rules.
  *
@@ -163,15 +165,40 @@ class GuardedTransaction(
       attemptNumber: Int,
       commitIsolationLevel: IsolationLevel
   ): (Long, CurrentTransactionInfo) = {
-    val result @ (nextVersion, resolved) = super.checkForConflicts(
-      checkVersion,
-      currentTransactionInfo,
-      attemptNumber,
-      commitIsolationLevel
-    )
+    val result @ (nextVersion, resolved) =
+      try
+        super.checkForConflicts(
+          checkVersion,
+          currentTransactionInfo,
+          attemptNumber,
+          commitIsolationLevel
+        )
+      catch {
+        case lost: ConcurrentModificationException if isOvertaken =>
+          throw triedAgain(currentTransactionInfo.op).fold[Throwable](lost) { statement =>
+            IcebergWriterCompatException.writtenBeforeEnabling(
+              tableName,
+              currentTransactionInfo.op.name,
+              statement,
+              lost
+            )
+          }
+      }
     if (nextVersion > checkVersion) checkAgainst(nextVersion - 1, resolved)
     result
   }
+
+  // Delta commits what these have written in another transaction, if the files they have read are
+  // still there, whatever has become of the table.
+  private def triedAgain(op: DeltaOperations.Operation): Option[String] = op match {
+    case _: DeltaOperations.Optimize => Some(s"OPTIMIZE $tableName")
+    case _: DeltaOperations.Reorg    => Some(s"REORG TABLE $tableName APPLY (PURGE)")
+    case _                           => None
+  }
+
+  /** Whether the feature was switched on since this transaction began. */
+  private def isOvertaken: Boolean =
+    !wasGuarded && isGuarded(deltaLog.update(catalogTableOpt = catalogTable).metadata)
 
   /** Compares with the version that won, which is not the one this transaction read. */
   private def checkAgainst(winner: Long, resolved: CurrentTransactionInfo): Unit = {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{AddFile, Metadata}
 import org.icebergwritercompat.testing.TestTable
 
-import scala.util.{Failure, Success, Try}
+import scala.util.{Failure, Success}
 
 /** Two writers on one table: whoever loses is judged against what won. */
 class ConcurrencySuite extends TableSuite {
@@ -82,17 +82,6 @@ class ConcurrencySuite extends TableSuite {
     refusedFor("INCOMPATIBLE_FILE_ACTION", "D3", table)(
       transaction.commit(Seq(file), DeltaOperations.ManualUpdate)
     )
-  }
-
-  /** What `loser` comes to if it has read and written before `winner` begins, and commits after. */
-  private def race(loser: => Unit)(winner: => Unit): Try[Unit] = {
-    val pause = new PausingObserver
-    OnThread.meanwhile(Try(TransactionExecutionObserver.withObserver(pause)(loser))) {
-      try {
-        assert(pause.awaitCommit())
-        winner
-      } finally pause.release()
-    }
   }
 
   /**

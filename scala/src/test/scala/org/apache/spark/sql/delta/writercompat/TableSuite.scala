@@ -1,8 +1,11 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.delta.TransactionExecutionObserver
 import org.icebergwritercompat.testing.{Compliance, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
+
+import scala.util.Try
 
 /** What the suites on real tables have in common. */
 abstract class TableSuite extends AnyFunSuite with SharedSpark {
@@ -50,6 +53,21 @@ abstract class TableSuite extends AnyFunSuite with SharedSpark {
     sql(s"CREATE TABLE ${table.name} ($columns) USING delta $clause")
     if (rows) insert(table)
     table
+  }
+
+  /** What `late` comes to if it has read and written before `early` begins, and commits after. */
+  protected def race(late: => Any)(early: => Any): Try[Unit] = {
+    val pause = new PausingObserver
+    OnThread.meanwhile(Try[Unit] {
+      TransactionExecutionObserver.withObserver(pause)(late)
+      ()
+    }) {
+      try {
+        assert(pause.awaitCommit())
+        early
+        ()
+      } finally pause.release()
+    }
   }
 
   protected def count(table: TestTable): Long = spark.table(table.name).count()
