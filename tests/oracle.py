@@ -441,7 +441,8 @@ def _file_problems(table: Path, log: Log, file: File) -> Iterator[str]:
             yield f"{kind} has {sorted(unknown)}, which are no physical names"
     if stats.get("tightBounds") is False:
         yield "its statistics have wide bounds"
-    path = table / unquote(add["path"])
+    # A file of a shallow clone lies elsewhere, and is named by its URI.
+    path = table / unquote(add["path"].removeprefix("file:"))
     if not path.is_file():
         yield "does not exist"
         return
@@ -453,7 +454,9 @@ def _file_problems(table: Path, log: Log, file: File) -> Iterator[str]:
     yield from _column_problems(_schema(file.written_under), root)
     now = {node.id: node.kind for node in _nodes(log.metadata)}
     for node in _nodes(file.written_under):
-        if not _is_promotion(node.kind, now.get(node.id, node.kind)):
+        # Parquet and Iceberg store a byte or short as an int; only the log knew it was less.
+        kind = "integer" if node.kind in _NARROW else node.kind
+        if not _is_promotion(kind, now.get(node.id, kind)):
             yield f"id {node.id} is a {node.kind} in the file, but a {now[node.id]} in the schema"
 
 
@@ -497,6 +500,12 @@ def _column_problems(node: Node, column: Column) -> Iterator[str]:
                 yield f"{child.path} is a {child_column.physical_type}, not a {child.kind}"
             else:
                 yield from _column_problems(child, child_column)
+        elif child.kind in _NARROW:
+            if child_column.physical_type != "int32" or child_column.logical_type not in (
+                "",
+                _NARROW[child.kind],
+            ):
+                yield f"{child.path} is stored as {child_column.physical_type}, not int32"
         elif (wanted_type := _parquet_type(child.type)) is not None:
             physical, logical = wanted_type
             is_right = (
@@ -510,6 +519,12 @@ def _column_problems(node: Node, column: Column) -> Iterator[str]:
                     f"({child_column.logical_type}), not {physical} ({logical})"
                 )
 
+
+# What a column was before it was widened to an integer, or to a long.
+_NARROW = {
+    "byte": "Int(bitWidth=8, isSigned=true)",
+    "short": "Int(bitWidth=16, isSigned=true)",
+}
 
 # An integer may say its width, or leave it to the physical type.
 _INTEGER = {
