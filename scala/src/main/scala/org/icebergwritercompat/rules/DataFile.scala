@@ -14,13 +14,16 @@ import org.apache.parquet.schema.MessageType
  *   the bytes that the log says it has
  * @param rowCount
  *   the `numRecords` of its statistics, which counts the rows that a deletion vector hides too
+ * @param namesById
+ *   the physical names that columns had for its writer, where they have others now
  */
 final case class DataFile(
     path: String,
     partitionValues: Map[String, String],
     size: Long,
     rowCount: Option[Long],
-    footer: Either[Unreadable, Footer]
+    footer: Either[Unreadable, Footer],
+    namesById: Map[Long, String] = Map.empty
 )
 
 /**

@@ -65,6 +65,9 @@ object FileColumns {
     val unknown = Vector.newBuilder[UnknownField]
     val absent = Vector.newBuilder[SchemaNode]
 
+    def physicalNames(node: SchemaNode): Seq[String] =
+      node.id.flatMap(file.namesById.get).toSeq ++ node.physicalName
+
     def visitFields(nodes: Seq[SchemaNode], group: GroupType, above: Vector[String]): Unit = {
       val fields = group.getFields.asScala.toVector
       val byId = fields.reverseIterator.flatMap(field => idOf(field).map(_ -> field)).toMap
@@ -72,10 +75,12 @@ object FileColumns {
       val ids = nodes.iterator.flatMap(_.id).toSet
       // A physical name is never given twice, so it tells more than an id that nobody has.
       def isNamed(node: SchemaNode, field: Type) = node.id.isEmpty || idOf(field).forall { id =>
-        node.physicalName.contains(field.getName) && !ids(id)
+        physicalNames(node).contains(field.getName) && !ids(id)
       }
       val found = nodes.map { node =>
-        def named = namesOf(node).flatMap(byName.get).find(isNamed(node, _))
+        def named = (physicalNames(node) :+ node.path.last).distinct
+          .flatMap(byName.get)
+          .find(isNamed(node, _))
         node -> node.id.flatMap(byId.get).orElse(named)
       }
       found.foreach {
@@ -142,9 +147,6 @@ object FileColumns {
   def describe(path: Seq[String], field: Type): String =
     s"${path.mkString(".")} is ${ParquetForm.describe(field)}" +
       idOf(field).fold("")(id => s" with the field id $id")
-
-  private def namesOf(node: SchemaNode): Seq[String] =
-    (node.physicalName.toSeq :+ node.path.last).distinct
 
   private def hasIds(field: Type): Boolean =
     idOf(field).isDefined ||

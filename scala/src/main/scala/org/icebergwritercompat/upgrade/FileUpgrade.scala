@@ -29,6 +29,12 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
   private val mode = FileUpgrade.modeOf(from)
 
+  // What a schema without mapping may be left with is not by what its columns are found.
+  private val namesById: Map[Long, String] = {
+    val named = for (node <- from.nodes; id <- node.id; name <- node.physicalName) yield id -> name
+    if (mode == FileUpgrade.unmapped) Map.empty else named.toMap
+  }
+
   /**
    * What stands against keeping a file; nothing if it can stay.
    *
@@ -43,7 +49,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
       footer: Either[Unreadable, Footer]
   ): Seq[FileReason] = {
     val rowCount = added.statistics.flatMap(_.rowCount)
-    val file = DataFile(added.path, added.partitionValues, size, rowCount, footer)
+    val file = DataFile(added.path, added.partitionValues, size, rowCount, footer, namesById)
     val broken =
       (WriterCompatRules.check(to, added) ++ WriterCompatRules.check(to, file)).map(reason).toSeq
     if (footer.isLeft) broken

@@ -2,6 +2,7 @@ package org.icebergwritercompat.kernel
 
 import io.delta.kernel.types._
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.delta.writercompat.Upgrading
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.testing.{Compliance, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
@@ -206,6 +207,38 @@ class KernelInteropSuite extends AnyFunSuite with SharedSpark {
       allSee(table, kernel, (merged :+ second(40)).map(withoutLast))
     }
   }
+
+  for (
+    (kind, properties, rewritten) <- Seq(
+      ("without column mapping", Map.empty[String, String], true),
+      // By name, Kernel writes no ids into its files; by id, it cannot write lists without V2.
+      ("by name", Map("delta.columnMapping.mode" -> "name"), true),
+      ("by name with V2", Map("delta.enableIcebergCompatV2" -> "true"), true),
+      (
+        "by id with V2",
+        Map("delta.enableIcebergCompatV2" -> "true", "delta.columnMapping.mode" -> "id"),
+        false
+      )
+    );
+    partitionColumns <- Seq(Nil, Seq("p"))
+  ) test(s"a table $kind by $partitionColumns that Kernel created gets the feature") {
+    val table = byPath()
+    val kernel = new KernelTable(table.folder)
+    kernel.create(kernelSchema, partitionColumns, properties, (1 to 4).map(first))
+    kernel.append((5 to 8).map(first): _*)
+    val live = table.log.liveFiles.keySet
+    val result = Upgrading.of(spark, table.name, "auto", rewrite = rewritten, Nil).run()
+    assert(result.filesRewritten == (if (rewritten) live.size else 0))
+    assert(rewritten || table.log.liveFiles.keySet == live)
+    allSee(table, kernel, (1 to 8).map(first))
+    kernel.append(first(9))
+    sparkAppends(table, first(10))
+    sql(s"ALTER TABLE ${table.name} $evolution")
+    sparkMerges(table)
+    val merged = (1 to 10).filterNot(Set(2, 4)).map(id => evolved(first(id)))
+    allSee(table, kernel, merged ++ Seq(2, 4, 20).map(second))
+  }
+
   // The limit of "the other way round"; a listed difference of DifferentialSuite in practice.
   test("Kernel reads a table partitioned by a capital letter, and cannot append to it") {
     val table = byPath()

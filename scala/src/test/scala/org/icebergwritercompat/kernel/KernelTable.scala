@@ -4,6 +4,7 @@ import io.delta.kernel.{Operation, Scan, TableManager, Transaction}
 import io.delta.kernel.data.{
   ArrayValue,
   ColumnVector,
+  ColumnarBatch,
   FilteredColumnarBatch,
   MapValue,
   Row => KernelRow
@@ -68,18 +69,26 @@ final class KernelTable(folder: Path) {
       records
     )
 
+  /** The number of rows that it reads. */
+  def count(): Long = batches().map(_.getSize.toLong).sum
+
   /** All rows of the table, in no order. */
-  def rows(): Seq[Record] = {
+  def rows(): Seq[Record] =
+    for {
+      data <- batches()
+      i <- 0 until data.getSize
+    } yield Record((0 until data.getSchema.length).map { column =>
+      KernelValues.of(data.getColumnVector(column), i)
+    }: _*)
+
+  private def batches(): Seq[ColumnarBatch] = {
     val scan = TableManager.loadSnapshot(path).build(engine).getScanBuilder.build()
     val state = scan.getScanState(engine)
     for {
       batch <- all(scan.getScanFiles(engine))
       file <- all(batch.getRows)
       data <- all(read(state, file)).map(_.getData)
-      i <- 0 until data.getSize
-    } yield Record((0 until data.getSchema.length).map { column =>
-      KernelValues.of(data.getColumnVector(column), i)
-    }: _*)
+    } yield data
   }
 
   private def read(state: KernelRow, file: KernelRow): CloseableIterator[FilteredColumnarBatch] = {
