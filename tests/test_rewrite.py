@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import SparkSession
 
 import oracle
-from conftest import Table
+from conftest import Table, rows, to_be_killed
 from iceberg_writer_compat import enable_iceberg_writer_compat, publish, verify
 from test_publish import by_delta, by_pyiceberg
 
@@ -69,7 +70,7 @@ def test_all_that_older_writers_did_otherwise(table: Table) -> None:
     spark.sql(f"UPDATE {table} SET id = 9 WHERE id = 1 AND f IS NOT NULL")
     schemas = [parquet.read_schema(file) for file in data_files(table.folder)]
     assert {str(schema.field("ts").type) for schema in schemas} >= {"timestamp[ns]"}
-    rows = by_delta(spark.table(table.name))
+    before = by_delta(spark.table(table.name))
     version, old = table.log.version, data_files(table.folder)
 
     with pytest.raises(UnsupportedOperationException, match="REWRITE"):
@@ -80,12 +81,44 @@ def test_all_that_older_writers_did_otherwise(table: Table) -> None:
     assert (result.mode, result.files_kept) == ("rewrite", 0)
     assert result.files_rewritten is not None and result.files_rewritten > 3
 
-    assert by_delta(spark.table(table.name)) == rows
+    assert by_delta(spark.table(table.name)) == before
     assert oracle.check(table.folder) == []
     kinds = spark.table(table.name).schema.simpleString()
     assert "smallint" not in kinds and "tinyint" not in kinds
-    assert by_delta(spark.read.option("versionAsOf", version).table(table.name)) == rows
-    assert by_pyiceberg(publish(spark, table.name).metadata_location) == rows
+    assert by_delta(spark.read.option("versionAsOf", version).table(table.name)) == before
+    assert by_pyiceberg(publish(spark, table.name).metadata_location) == before
+
+
+@pytest.mark.parametrize("written", [1, 15])
+def test_killed_while_files_are_written_and_called_again(
+    spark: SparkSession, tmp_path: Path, written: int
+) -> None:
+    folder = tmp_path / "table"
+    name = f"delta.`{folder}`"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, p INT, l ARRAY<BIGINT>) USING delta")
+    for first in (0, 10):
+        spark.range(first, first + 10, 1, 10).selectExpr(
+            "id", "CAST(id % 3 AS INT) AS p", "array(id) AS l"
+        ).write.format("delta").mode("append").save(str(folder))
+    before, versions, files = rows(spark, name), oracle.versions(folder), data_files(folder)
+    assert len(files) == 20
+    with to_be_killed("enable.py", tmp_path / "warehouse", folder) as printed:
+        assert printed.readline() == "ready\n"
+        while len(data_files(folder)) < len(files) + written:
+            time.sleep(0.001)
+    (orphan,) = (path.name for path in folder.glob("rewritten-*"))
+    assert oracle.versions(folder) == versions
+    assert rows(spark, name) == before and files <= data_files(folder)
+
+    result = enable_iceberg_writer_compat(spark, folder, rewrite=True)
+    assert (result.files_rewritten, result.orphans) == (20, (orphan,))
+    assert rows(spark, name) == before
+    assert oracle.check(folder) == []
+    with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+        spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
+    live = {folder / file.add["path"] for file in oracle.read_log(folder).files}
+    assert data_files(folder) == live and orphan not in {path.parent.name for path in live}
+    assert rows(spark, name) == before
 
 
 def with_vector(table: Table) -> list[tuple[object, ...]]:
@@ -100,11 +133,15 @@ def with_vector(table: Table) -> list[tuple[object, ...]]:
 
 
 def test_deletion_vectors_leave_in_time(table: Table) -> None:
-    spark, rows = table.spark, with_vector(table)
+    spark, before = table.spark, with_vector(table)
     spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT low CHECK (id < 100)")
     drop = ["deletion-vectors", "constraints"]
     version = table.log.version
 
+    report = enable_iceberg_writer_compat(spark, table.name, drop=drop, dry_run=True)
+    assert report.plan is not None
+    (waiting,) = (step.what for step in report.plan.steps if step.name == "wait")
+    assert "feature deletionVectors" in waiting and "24 hours" in waiting
     with pytest.raises(UnsupportedOperationException, match="REWRITE_NEEDED") as refused:
         enable_iceberg_writer_compat(spark, table.name, drop=drop)
     assert table.log.version == version
@@ -115,7 +152,7 @@ def test_deletion_vectors_leave_in_time(table: Table) -> None:
             eval(statement, scope)
         assert str(refused.value).endswith(f"Run: {statement}")
         # Nothing else is taken away while this has to wait.
-        assert table.rows() == rows and "delta.constraints.low" in table.log.properties
+        assert table.rows() == before and "delta.constraints.low" in table.log.properties
         assert not any("deletionVector" in file.add for file in table.log.files)
 
     # Two days later.
@@ -124,7 +161,7 @@ def test_deletion_vectors_leave_in_time(table: Table) -> None:
         os.utime(entry, (past, past))
     result = eval(statement, scope)
     assert (result.changed, result.files_rewritten, result.files_kept) == (True, 0, 3)
-    assert table.rows() == rows
+    assert table.rows() == before
     assert verify(spark, table.name).compliant
     assert by_pyiceberg(publish(spark, table.name).metadata_location) == by_delta(
         spark.table(table.name)
@@ -132,7 +169,7 @@ def test_deletion_vectors_leave_in_time(table: Table) -> None:
 
 
 def test_deletion_vectors_leave_at_once(table: Table) -> None:
-    spark, rows = table.spark, with_vector(table)
+    spark, before = table.spark, with_vector(table)
     with settings(spark, {"spark.icebergWriterCompat.profile": "rfc-current"}):
         plan = enable_iceberg_writer_compat(
             spark, table.name, rewrite=True, drop=["deletion-vectors"], dry_run=True
@@ -140,7 +177,7 @@ def test_deletion_vectors_leave_at_once(table: Table) -> None:
         assert plan is not None and (plan.mode, plan.files_to_rewrite) == ("rewrite", 1)
         enable_iceberg_writer_compat(spark, table.name, rewrite=True, drop=["deletion-vectors"])
         assert verify(spark, table.name).compliant
-    assert table.rows() == rows
+    assert table.rows() == before
     assert not any("deletionVector" in file.add for file in table.log.files)
     features = set(table.log.protocol["writerFeatures"])
     assert "checkpointProtection" in features and "deletionVectors" not in features

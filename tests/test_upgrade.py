@@ -107,6 +107,34 @@ def test_files_are_written_anew_when_asked(
     assert by_duckdb(duck, location) == rows
 
 
+def test_files_from_before_promotions_are_read_by_others(
+    table: Table, duck: duckdb.DuckDBPyConnection
+) -> None:
+    properties = BY_NAME | {"delta.enableTypeWidening": "true"}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    table.spark.sql(
+        f"CREATE TABLE {table} (a INT, b TINYINT, s STRUCT<x: SMALLINT>, f FLOAT, m DECIMAL(5, 2)) "
+        f"USING delta TBLPROPERTIES ({listed})"
+    )
+    table.spark.sql(
+        f"INSERT INTO {table} VALUES (1, -128, named_struct('x', 300), 0.5, 1.25), "
+        "(null, null, null, null, null)"
+    )
+    for change in ("a BIGINT", "b INT", "s.x BIGINT", "f DOUBLE", "m DECIMAL(20, 2)"):
+        name, kind = change.split(" ", 1)
+        table.spark.sql(f"ALTER TABLE {table} ALTER COLUMN {name} TYPE {kind}")
+    table.spark.sql(
+        f"INSERT INTO {table} VALUES (5000000000, 128, named_struct('x', 5000000000), 0.1, 99999.5)"
+    )
+    rows = by_delta(table.spark.table(table.name))
+    assert enable_iceberg_writer_compat(table.spark, table.name).mode == "metadata"
+    assert oracle.check(table.folder) == []
+    assert by_delta(table.spark.table(table.name)) == rows
+    location = publish(table.spark, table.name).metadata_location
+    assert by_pyiceberg(location) == rows
+    assert by_duckdb(duck, location) == rows
+
+
 def test_check_says_of_a_table_by_name_that_its_footers_decide(table: Table) -> None:
     make(table, V2)
     enabling = check(table.spark, table.name).facts.enabling

@@ -534,7 +534,8 @@ def explain(rules: Sequence[str], form: str) -> int:
     multiple=True,
     metavar="NAME",
     help="Take away what stands in the way: constraints, change-data-feed, defaults, "
-    "row-tracking, deletion-vectors or checkpoint-protection; may be repeated.",
+    "row-tracking, deletion-vectors, checkpoint-protection, generated-columns, identity-columns "
+    "or invariants; may be repeated.",
 )
 @click.option(
     "--parallelism",

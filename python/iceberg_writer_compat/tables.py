@@ -28,6 +28,8 @@ class EnableResult:
         files_rewritten: How many data files were written anew.
         bytes_rewritten: Their size before.
         files_kept: How many data files stayed as they were.
+        orphans: Folders of the table, from runs that were interrupted or overtaken, with files
+            that belong to no version. `VACUUM` removes them.
     """
 
     table: str | None
@@ -37,6 +39,7 @@ class EnableResult:
     files_rewritten: int = field(default=0, compare=False)
     bytes_rewritten: int = field(default=0, compare=False)
     files_kept: int = field(default=0, compare=False)
+    orphans: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def enable_iceberg_writer_compat(
         rewrite: Whether `auto` may write data files anew.
         dry_run: Answer with the plan as a report, and change nothing.
         drop: What may be taken away that stands in the way: `constraints`, `change-data-feed`,
-            `defaults`, `row-tracking`, `deletion-vectors` and `checkpoint-protection`.
+            `defaults`, `row-tracking`, `deletion-vectors`, `checkpoint-protection`,
+            `generated-columns`, `identity-columns` and `invariants`.
     """
     facade = _jvm.require(spark)
     session = spark._jsparkSession
@@ -113,7 +117,8 @@ def enable_iceberg_writer_compat(
     with _jvm.without_stack():
         if dry_run:
             return Report.from_json(facade.upgradePlan(*asked), spark)
-        return EnableResult(**{**json.loads(facade.upgrade(*asked)), "table": name})
+        done = json.loads(facade.upgrade(*asked))
+        return EnableResult(**{**done, "table": name, "orphans": tuple(done["orphans"])})
 
 
 def disable_iceberg_writer_compat(

@@ -2,7 +2,7 @@ package org.icebergwritercompat.report
 
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
-import org.icebergwritercompat.upgrade.FileUpgrade
+import org.icebergwritercompat.upgrade.{FileUpgrade, UpgradeRequest}
 
 /**
  * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
@@ -20,7 +20,9 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
   def finding(violation: Violation): Finding = severity(violation) match {
     case Severity.Error   => Finding.of(table, violation, Severity.Error)
     case Severity.Warning =>
-      Finding.of(table, violation, Severity.Warning).copy(fix = Fix.copyInto(table))
+      Finding
+        .of(table, violation, Severity.Warning)
+        .copy(fix = UpgradeRequest.rewriting.call(table))
     case Severity.Info =>
       val switchOn =
         if (hasFiles) Fix.callEnable(table)
@@ -41,7 +43,12 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     else if (violation.rule == FileRules.LiveFilesWereWrittenById)
       // The footers tell; without mapping nothing in them counts.
       if (isMapped) Severity.Info else Severity.Warning
-    else if (violation.rule.isInstanceOf[ActionRule] || isWidened(violation)) Severity.Warning
+    else if (violation.rule == ActionRules.FilesHaveRowCount) Severity.Info
+    else if (
+      violation.rule.isInstanceOf[ActionRule] || isWidened(violation) || isPastWhenRewritten(
+        violation
+      )
+    ) Severity.Warning
     else Severity.Error
 
   private def isLeftBehind(violation: Violation): Boolean = violation.location match {
@@ -54,6 +61,15 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     case Location.Column(path, _, _)
         if hasFiles && violation.rule == SchemaRules.TypesAreSupported =>
       table.nodesByPath.get(path.toVector).exists(node => SupportedTypes.widensToInt(node.dataType))
+    case _ => false
+  }
+
+  private def isPastWhenRewritten(violation: Violation): Boolean = violation.location match {
+    case Location.Column(path, _, _)
+        if violation.rule == SchemaRules.RecordedTypeChangesArePromotions =>
+      table.nodesByPath
+        .get(path.toVector)
+        .exists(SchemaRules.RecordedTypeChangesArePromotions.isPastWithFilesWrittenAnew)
     case _ => false
   }
 

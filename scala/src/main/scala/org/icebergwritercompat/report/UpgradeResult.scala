@@ -11,6 +11,9 @@ package org.icebergwritercompat.report
  *   which way it went; [[PlanMode.NoChange]] if the feature was on before
  * @param filesKept
  *   how many data files stayed as they were
+ * @param orphans
+ *   folders of the table with files that were written anew and came to nothing, which VACUUM
+ *   removes
  */
 final case class UpgradeResult(
     table: String,
@@ -19,5 +22,6 @@ final case class UpgradeResult(
     mode: PlanMode,
     filesRewritten: Long,
     bytesRewritten: Long,
-    filesKept: Long
+    filesKept: Long,
+    orphans: Seq[String]
 )

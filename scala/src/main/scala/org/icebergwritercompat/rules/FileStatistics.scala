@@ -27,6 +27,22 @@ object FileStatistics {
     try Using.resource(factory.createParser(json))(read(_, names))
     catch { case NonFatal(_) => None }
 
+  /**
+   * The statistics with a row count, all else to the letter; those that are no JSON object stay as
+   * they are.
+   */
+  def withRowCount(json: String, rows: Long): String =
+    if (json == null || json.isBlank) s"""{"numRecords":$rows}"""
+    else
+      parse(json, PhysicalNameTree(Map.empty)) match {
+        case Some(FileStatistics(None, _)) =>
+          // At the end, where it counts even if the name is there with something else.
+          val fields = json.substring(0, json.lastIndexOf('}'))
+          val comma = if (fields.trim == "{") "" else ","
+          s"""$fields$comma"numRecords":$rows}"""
+        case _ => json
+      }
+
   private def read(parser: JsonParser, names: PhysicalNameTree): Option[FileStatistics] = {
     var rowCount: Option[Long] = None
     val unknown = mutable.LinkedHashSet.empty[Vector[String]]

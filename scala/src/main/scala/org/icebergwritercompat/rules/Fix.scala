@@ -130,11 +130,18 @@ object Fix {
       case (other, _)              => other
     }
 
-  /** Makes the column a plain one: creates or adds it so, or copies the rows. */
-  def withoutExpression(table: TableState, node: SchemaNode): String = table.moment match {
-    case Moment.Changing if isNew(table, node) => add(table, node)
-    case _                                     => partitionBy(table, table.partitionColumns)
-  }
+  /** What an upgrade takes away when it is asked to, by the names that users ask by. */
+  val GeneratedColumns = "generated-columns"
+  val IdentityColumns = "identity-columns"
+  val Invariants = "invariants"
+
+  /** Makes the column a plain one: creates or adds it so, or lets an upgrade take `what` away. */
+  def withoutExpression(table: TableState, node: SchemaNode, what: String): String =
+    table.moment match {
+      case Moment.Changing if isNew(table, node) => add(table, node)
+      case Moment.Enabling                       => callEnable(table, Seq("drop" -> Seq(what)))
+      case _                                     => partitionBy(table, table.partitionColumns)
+    }
 
   /** Creates the table partitioned by these columns, or copies its rows into one that is. */
   def partitionBy(table: TableState, columns: Seq[String]): String = {
@@ -176,9 +183,15 @@ object Fix {
     case Moment.Creating(false)                                          => table.createStatement
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) => leave(table)
     case Moment.Enabling if leavesTraces(feature) && !table.profile.alsoAllowed(protection) =>
-      s"ALTER TABLE ${table.name} DROP FEATURE $feature TRUNCATE HISTORY"
+      s"ALTER TABLE ${table.name} DROP FEATURE $feature $truncating"
     case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
   }
+
+  /** How a statement ends that drops a feature with all that is left of it in older versions. */
+  val truncating = "TRUNCATE HISTORY"
+
+  /** The property that says how long after its last use a feature may be dropped so. */
+  val TruncatedAfter = "delta.dropFeatureTruncateHistory.retentionDuration"
 
   /** The profile under which a feature that leaves traces in older versions need not wait. */
   def profileThatDropsAtOnce(table: TableState): Option[Profile] =

@@ -63,7 +63,7 @@ object SchemaRules {
   sealed abstract class LegacyFeatureInactive(
       id: String,
       feature: String,
-      keys: Seq[String],
+      val keys: Seq[String],
       reason: String,
       fix: (TableState, SchemaNode) => String,
       clause: Clause
@@ -197,7 +197,7 @@ object SchemaRules {
         "invariants",
         Seq("delta.invariants"),
         "Iceberg writers would not check the invariant",
-        Fix.withoutExpression,
+        Fix.withoutExpression(_, _, Fix.Invariants),
         disallowed
       )
 
@@ -207,7 +207,7 @@ object SchemaRules {
         "identityColumns",
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
         "Iceberg writers would not give out the next numbers",
-        Fix.withoutExpression,
+        Fix.withoutExpression(_, _, Fix.IdentityColumns),
         disallowed
       )
 
@@ -217,7 +217,7 @@ object SchemaRules {
         "generatedColumns",
         Seq("delta.generationExpression"),
         "Iceberg writers would not compute the column",
-        Fix.withoutExpression,
+        Fix.withoutExpression(_, _, Fix.GeneratedColumns),
         disallowed
       )
 
@@ -245,9 +245,7 @@ object SchemaRules {
     override def check(table: TableState): Seq[Violation] =
       for {
         node <- table.nodes if node.isField
-        change <- TypePromotion.recorded(node.metadata)
-        inKey = change.changesMapKey || node.belowMapKey && change.copy(way = keyOnly).changesMapKey
-        if inKey || !change.isReadable
+        change <- refused(node)
         isNew = table.previous.isDefined && !before(table, node).contains(change)
       } yield violation(
         Condition.IncompatibleSchemaChange,
@@ -265,6 +263,16 @@ object SchemaRules {
                        "nobody can tell whether Iceberg reads the older files"
                      else "Iceberg cannot read the older files with the newer type")
       )
+
+    /** Whether all that is refused is past once no live file is older than it. */
+    def isPastWithFilesWrittenAnew(node: SchemaNode): Boolean = !refused(node).exists(_.isReadable)
+
+    private def refused(node: SchemaNode): Seq[TypePromotion.Recorded] =
+      TypePromotion.recorded(node.metadata).filter { change =>
+        val inKey =
+          change.changesMapKey || node.belowMapKey && change.copy(way = keyOnly).changesMapKey
+        inKey || !change.isReadable
+      }
 
     private val keyOnly = Seq(Role.Key.name)
 

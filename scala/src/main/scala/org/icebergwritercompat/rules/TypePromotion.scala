@@ -56,6 +56,29 @@ object TypePromotion {
           Recorded(wayOf(change), types)
         })
 
+  /**
+   * The metadata of a field without the changes on each way up to the last that Iceberg does not
+   * have, which is right where no live file is as old as that.
+   */
+  def withoutUnreadable(field: Metadata): Metadata = {
+    val changes = recorded(field)
+    if (changes.forall(_.isReadable)) field
+    else {
+      val kept = Try(field.getMetadataArray(recordedKey).toSeq)
+        .getOrElse(Nil)
+        .zip(changes)
+        .groupBy { case (_, change) => change.way }
+        .values
+        .flatMap(onWay => onWay.drop(onWay.lastIndexWhere(!_._2.isReadable) + 1))
+        .map(_._1)
+        .toSet
+      val builder = new MetadataBuilder().withMetadata(field).remove(recordedKey)
+      if (kept.nonEmpty)
+        builder.putMetadataArray(recordedKey, field.getMetadataArray(recordedKey).filter(kept))
+      builder.build()
+    }
+  }
+
   private def wayOf(change: Metadata): Seq[String] =
     Try(change.getString("fieldPath").split('.').toSeq).getOrElse(Nil)
 

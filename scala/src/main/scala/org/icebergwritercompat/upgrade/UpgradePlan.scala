@@ -1,13 +1,30 @@
 package org.icebergwritercompat.upgrade
 
+import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 
 /** A live file, by its path in the log and its deletion vector. */
 final case class FileKey(path: String, deletionVector: Option[String])
 
-/** A live file that cannot stay as it is. */
-final case class FileVerdict(file: FileKey, size: Long, reasons: Seq[FileReason])
+/**
+ * A live file that cannot stay as it is, or of which the log does not have all it needs.
+ *
+ * @param reasons
+ *   why it cannot stay; empty if it can
+ * @param rowCount
+ *   the number of its rows, if the log does not tell
+ */
+final case class FileVerdict(
+    file: FileKey,
+    size: Long,
+    reasons: Seq[FileReason],
+    rowCount: Option[Long] = None
+) {
+
+  /** Whether the file can stay. */
+  def stays: Boolean = reasons.isEmpty
+}
 
 /**
  * What an upgrade of a table comes to.
@@ -20,8 +37,8 @@ final case class FileVerdict(file: FileKey, size: Long, reasons: Seq[FileReason]
  *   what the table would break even so
  * @param request
  *   what the user lets it do
- * @param failing
- *   the live files that cannot stay
+ * @param verdicts
+ *   on the live files that are not in the log as they should be
  * @param files
  *   the number of all live files, as `bytes` is the size of them all
  * @param entersAgain
@@ -32,7 +49,7 @@ final class UpgradePlan(
     to: TableState,
     violations: Seq[Violation],
     request: UpgradeRequest,
-    failing: Seq[FileVerdict],
+    verdicts: Seq[FileVerdict],
     val files: Long,
     bytes: Long,
     entersAgain: Boolean
@@ -40,11 +57,20 @@ final class UpgradePlan(
 
   private val upgrade = new FileUpgrade(from, to)
 
-  private val (asked, inTheWay) = violations.partition(Drop.of(_).exists(request.drop))
+  private val (counted, failing) = verdicts.partition(_.stays)
+
+  private val (asked, inTheWay) = violations.partition(dropOf(_).exists(request.drop))
 
   /** What is taken away, in this order. */
   val dropped: Seq[Violation] =
-    Drop.all.flatMap(one => asked.filter(Drop.of(_).contains(one))).distinctBy(_.fix)
+    Drop.all.flatMap(one => asked.filter(dropOf(_).contains(one))).distinctBy(_.fix)
+
+  // Delta lets nobody switch IcebergCompatV3 off, which holds on to row tracking.
+  private def dropOf(violation: Violation): Option[Drop] =
+    Drop.of(violation).filterNot(_ == Drop.RowTracking && isHeldByCompatV3)
+
+  private def isHeldByCompatV3: Boolean =
+    from.property(WriterCompat.IcebergCompatV3Enabled).exists(_.trim.equalsIgnoreCase("true"))
 
   private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
 
@@ -58,7 +84,11 @@ final class UpgradePlan(
 
   /** What stands in the way, each with the statement that takes it away. */
   lazy val blockers: Seq[Finding] =
-    inTheWay.map(Finding.of(to, _, Severity.Error)) ++ findingsOf(hopeless, Severity.Error)
+    inTheWay.map { violation =>
+      val finding = Finding.of(to, violation, Severity.Error)
+      if (Drop.of(violation) == dropOf(violation)) finding
+      else finding.copy(fix = Fix.copyInto(to))
+    } ++ findingsOf(hopeless, Severity.Error)
 
   /** What it comes to, in a word. */
   def mode: PlanMode =
@@ -101,7 +131,7 @@ final class UpgradePlan(
 
   /** What takes away what stands in the way: one call that asks for all of it, where there is. */
   def remedy: String = {
-    val drops = inTheWay.map(Drop.of)
+    val drops = inTheWay.map(dropOf)
     if (hopeless.isEmpty && drops.forall(_.isDefined))
       request.copy(drop = request.drop ++ drops.flatten).call(to)
     else blockers.head.fix
@@ -112,8 +142,30 @@ final class UpgradePlan(
 
   private def statements: Seq[String] = dropped.map(_.fix)
 
+  // What a column is no longer, by what was in its metadata.
+  private def plainColumns: Seq[String] =
+    for {
+      (was, is) <- from.nodes.zip(to.nodes)
+      drop <- Drop.all if request.drop(drop)
+      if drop.fieldMetadata.exists(key => was.metadata.contains(key) && !is.metadata.contains(key))
+    } yield s"${drop.name}: column ${was.sqlPath} becomes a plain one, and keeps its values"
+
+  private def waiting: Option[StepFact] = {
+    val features = dropped.filter(_.fix.endsWith(Fix.truncating)).map(_.location)
+    val period = from.property(Fix.TruncatedAfter).getOrElse("interval 24 hours")
+    Option.when(features.nonEmpty) {
+      StepFact(
+        "wait",
+        s"Delta drops the ${features.mkString(" and the ")} only once no version of the last " +
+          s"${period.stripPrefix("interval ")} has used it; until then the call ends with " +
+          "DROP_LATER, and goes on when it is made again"
+      )
+    }
+  }
+
   private def steps: Seq[StepFact] =
-    statements.map(StepFact("drop", _)) ++
+    (statements ++ plainColumns).map(StepFact("drop", _)) ++
+      waiting ++
       widened.map(node => StepFact("widen", s"${node.sqlPath} ${node.dataType.sql} becomes INT")) ++
       Option.when(mendable.nonEmpty) {
         StepFact(
@@ -125,6 +177,13 @@ final class UpgradePlan(
       } ++
       Seq(StepFact("protocol", protocol), StepFact("properties", properties)) ++
       Seq(StepFact("columns", columns)) ++
+      Option.when(counted.nonEmpty) {
+        StepFact(
+          "count",
+          "files of which the log has no row count get it from their footers",
+          Some(counted.size.toLong)
+        )
+      } ++
       Option.when(entersAgain && keptFiles > 0) {
         StepFact(
           "enter",

@@ -25,6 +25,9 @@ object UpgradeRequest {
   /** Asks for nothing but the commit. */
   val plain: UpgradeRequest = UpgradeRequest(rewrites = false, Set.empty)
 
+  /** Asks for the commit, and for new files where they are needed. */
+  val rewriting: UpgradeRequest = plain.copy(rewrites = true)
+
   /** The names of the ways that users ask for. */
   val modes: Seq[String] = Seq("auto", "metadata", "rewrite")
 

@@ -111,11 +111,19 @@ class ColumnRulesSuite extends StepSuite {
         "feature" -> feature,
         "reason" -> s"column ${shape.sqlPath} uses it by its metadata $key, and $reason$price"
       )
+    def asked(rule: Rule) = Map[Rule, String](
+      NoInvariants -> "invariants",
+      NoIdentityColumns -> "identity-columns",
+      NoGeneratedColumns -> "generated-columns"
+    )(rule)
     val dropped = s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP DEFAULT"
 
     refuses(rule, s"$key in ${shape.name}")(table)(inactive(if (isDefault) dropped else copy))
     refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(moment = Moment.Enabling))(
-      inactive(if (isDefault) dropped else copy)
+      inactive(
+        if (isDefault) dropped
+        else s"""enable_iceberg_writer_compat(spark, "db.t", drop=["${asked(rule)}"])"""
+      )
     )
     refuses(rule, s"$key in ${shape.name} of a new table") {
       table.copy(moment = Moment.Creating(replacing = false))

@@ -94,4 +94,24 @@ class FileStatisticsSuite extends AnyFunSuite {
       "col-2":7,"col-6":[{"a":1}],"col-9":{"a":1}},"numRecords":1}"""
     assert(parse(json).contains(FileStatistics(Some(1), Set.empty)))
   }
+
+  Seq[(String, String)](
+    (null, """{"numRecords":7}"""),
+    " " -> """{"numRecords":7}""",
+    "{}" -> """{"numRecords":7}""",
+    """{"minValues":{"col-1":1.50}, "nullCount":{}} """ ->
+      """{"minValues":{"col-1":1.50}, "nullCount":{},"numRecords":7}""",
+    """{"numRecords":null}""" -> """{"numRecords":null,"numRecords":7}"""
+  ).foreach { case (json, expected) =>
+    test(s"$json gets a row count, and nothing else changes") {
+      val completed = FileStatistics.withRowCount(json, 7)
+      assert(completed == expected && counted(completed).contains(7L))
+    }
+  }
+
+  Seq("""{"numRecords":3}""", "[]", "3", "{\"a\":", "x").foreach { json =>
+    test(s"$json gets no row count") {
+      assert(FileStatistics.withRowCount(json, 7) == json)
+    }
+  }
 }

@@ -56,11 +56,13 @@ final class LoggedTable(val folder: Path) {
       .map(entry => entry.getKey -> entry.getValue.asText)
       .toMap
 
+  def schemaString: String = metadata.get("schemaString").asText
+
   def partitionColumns: Seq[String] = texts(metadata.get("partitionColumns"))
 
   /** The columns of the schema. */
   def columns: Seq[LoggedColumn] = {
-    val schema = mapper.readTree(metadata.get("schemaString").asText)
+    val schema = mapper.readTree(schemaString)
     schema.get("fields").asScala.toSeq.map(LoggedColumn.of)
   }
 

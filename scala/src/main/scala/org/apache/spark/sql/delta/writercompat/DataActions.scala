@@ -16,10 +16,14 @@ final class DataActions(table: TableState) {
     DataAction.Added(
       add.path,
       add.partitionValues,
-      Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames)),
+      statistics(add),
       add.deletionVector != null,
       repeated = !added.add(add.path)
     )
+
+  /** What the rules need to know of the statistics of a file. */
+  def statistics(add: AddFile): Option[FileStatistics] =
+    Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames))
 
   /** What the rules need to know of `action`, if they ask about its kind. */
   def of(action: Action): Option[DataAction] = action match {

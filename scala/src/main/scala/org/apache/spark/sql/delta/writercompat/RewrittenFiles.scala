@@ -9,7 +9,7 @@ import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.delta.{DeltaConfigs, OptimisticTransaction, Snapshot}
-import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.functions.{col, substring_index}
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, SparkSession}
@@ -50,7 +50,7 @@ object RewrittenFiles {
       files: Seq[AddFile]
   ): RewrittenFiles = {
     val table = TableStates.nameOf(spark, txn)
-    val folder = s"rewritten-${UUID.randomUUID}"
+    val folder = s"$prefix${UUID.randomUUID}"
     val (rows, added) = orphaning(table, folder) {
       val session = sessionFor(spark, files.map(_.size))
       session.withActive {
@@ -70,6 +70,30 @@ object RewrittenFiles {
       throw IcebergWriterCompatException.otherRows(table, files.size, rows, written, folder)
     RewrittenFiles(added, folder)
   }
+
+  /** The folders of a table with files written anew that no version refers to. */
+  def orphans(snapshot: Snapshot): Seq[String] = {
+    val root = snapshot.deltaLog.dataPath
+    val found = root
+      .getFileSystem(snapshot.deltaLog.newDeltaHadoopConf())
+      .listStatus(root, (path: Path) => path.getName.startsWith(prefix))
+      .filter(_.isDirectory)
+      .map(_.getPath.getName)
+    if (found.isEmpty) Nil
+    else {
+      val paths = Seq(snapshot.allFiles.toDF(), snapshot.tombstones.toDF()).map(_.select("path"))
+      val referred = paths
+        .reduce(_ union _)
+        .where(col("path").startsWith(prefix))
+        .select(substring_index(col("path"), "/", 1))
+        .distinct()
+        .collect()
+        .map(_.getString(0))
+      found.diff(referred).sorted.toSeq
+    }
+  }
+
+  private val prefix = "rewritten-"
 
   /** Runs what is to commit the files of a folder, and names the folder if that fails. */
   def orphaning[T](table: String, folder: String)(body: => T): T =

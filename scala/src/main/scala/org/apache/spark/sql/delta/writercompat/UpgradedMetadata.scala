@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.delta.schema.SchemaMergingUtils
 import org.apache.spark.sql.types.{
   ArrayType,
   DataType,
@@ -12,7 +13,7 @@ import org.apache.spark.sql.types.{
   StructType
 }
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{ProtocolRules, SupportedTypes}
+import org.icebergwritercompat.rules.{ProtocolRules, SupportedTypes, TypePromotion}
 
 /** What the metadata and protocol of an existing table become when it gets the feature. */
 object UpgradedMetadata {
@@ -33,12 +34,19 @@ object UpgradedMetadata {
    *
    * @param widening
    *   whether bytes and shorts become ints
+   * @param dropped
+   *   the metadata of fields that is left out
    */
-  def of(metadata: Metadata, widening: Boolean): Metadata = {
+  def of(metadata: Metadata, widening: Boolean, dropped: Set[String] = Set.empty): Metadata = {
     // Without mapping, Delta finds nothing by an id that the schema may be left with.
-    val schema =
+    val known =
       if (metadata.columnMappingMode != NoMapping) metadata.schema
       else DeltaColumnMapping.dropColumnMappingMetadata(metadata.schema)
+    val schema = SchemaMergingUtils.transformColumns(known) { (_, field, _) =>
+      val plain = dropped.foldLeft(new MetadataBuilder().withMetadata(field.metadata))(_.remove(_))
+      // A file that is stored otherwise than Iceberg reads it cannot stay.
+      field.copy(metadata = TypePromotion.withoutUnreadable(plain.build()))
+    }
     val configured = metadata.copy(
       schemaString = (if (widening) widened(schema) else schema).json,
       configuration = metadata.configuration -- superseded ++ required

@@ -103,14 +103,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   @tailrec
   private def commit(judged: Judged, before: Seq[Written], left: Int): UpgradeResult = {
     refuse(planOf(judged))
-    val (usable, stale) = before.partition(_.sources.forall(judged.failingFiles))
-    stale.foreach { written =>
-      log.warn(
-        "The data files in {} were written for {} and are not needed; VACUUM removes them.",
-        written.result.folder: Any,
-        name: Any
-      )
-    }
+    val usable = before.filter(_.sources.forall(judged.failingFiles))
     val transaction = begin(judged)
     val written = usable ++ rewritten(judged, transaction, usable)
     val committed =
@@ -170,7 +163,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val actions = target.clustering.iterator ++
       written.iterator.flatMap(_.removed) ++
       written.iterator.flatMap(_.result.added) ++
-      (if (target.renaming.isEmpty) Iterator.empty else judged.kept)
+      judged.entered
     val set = target.metadata.configuration.filterNot { case (key, value) =>
       snapshot.metadata.configuration.get(key).contains(value)
     }
@@ -225,7 +218,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       if (written.isEmpty) PlanMode.Metadata else PlanMode.Rewrite,
       judged.failing.size.toLong,
       judged.failing.map(_.size).sum,
-      judged.keptFiles
+      judged.keptFiles,
+      if (written.isEmpty) Nil else RewrittenFiles.orphans(table.update())
     )
 
   private def unchanged(snapshot: Snapshot): UpgradeResult =
@@ -236,7 +230,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       PlanMode.NoChange,
       filesRewritten = 0,
       bytesRewritten = 0,
-      snapshot.numOfFiles
+      snapshot.numOfFiles,
+      orphans = Nil
     )
 
   private def isOn(snapshot: Snapshot): Boolean =
@@ -248,7 +243,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       judged.target.to,
       judged.target.violations,
       request,
-      judged.failing,
+      judged.verdicts,
       judged.snapshot.numOfFiles,
       judged.snapshot.sizeInBytes,
       entersAgain = !judged.target.renaming.isEmpty
@@ -260,8 +255,11 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val from: TableState = inspector.stateOf(name, snapshot.protocol, snapshot.metadata)
 
     // Without files, a change of types is nothing that an upgrade has to make unasked.
-    val metadata: Metadata =
-      UpgradedMetadata.of(snapshot.metadata, widening = snapshot.numOfFiles > 0)
+    val metadata: Metadata = UpgradedMetadata.of(
+      snapshot.metadata,
+      widening = snapshot.numOfFiles > 0 || request.rewrites,
+      request.drop.flatMap(_.fieldMetadata)
+    )
 
     val protocol: Protocol = UpgradedMetadata.protocol(spark, snapshot.protocol, metadata)
 
@@ -294,8 +292,13 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
         to.partitionColumns == other.to.partitionColumns && to.maxColumnId == other.to.maxColumnId
   }
 
-  /** Which live files of a version cannot stay as they are. */
-  private case class Judged(snapshot: Snapshot, target: Target, failing: Seq[FileVerdict]) {
+  /** Which live files of a version are not in the log as they should be. */
+  private case class Judged(snapshot: Snapshot, target: Target, verdicts: Seq[FileVerdict]) {
+
+    private val (counted, unfit) = verdicts.partition(_.stays)
+
+    /** Those that cannot stay as they are. */
+    def failing: Seq[FileVerdict] = unfit
 
     lazy val failingFiles: Set[FileKey] = failing.iterator.map(_.file).toSet
 
@@ -303,23 +306,28 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
     /** The live files that these verdicts are about. */
     def live(verdicts: Seq[FileVerdict]): Seq[AddFile] =
-      snapshot.allFiles
-        .join(paths(verdicts), Seq("path"), "left_semi")
-        .as[AddFile](Upgrading.addFiles)
-        .collect()
-        .toSeq
+      joined(verdicts, "left_semi").collect().toSeq
 
-    /** The other live files, as the log is to have them; never all of them at once. */
-    def kept: Iterator[AddFile] = {
-      val all = snapshot.allFiles
-      val files =
-        if (failing.isEmpty) all
-        else all.join(paths(failing), Seq("path"), "left_anti").as[AddFile](Upgrading.addFiles)
-      files.map(target.rekeying)(Upgrading.addFiles).toLocalIterator().asScala
+    /**
+     * The other live files that the log is to have otherwise than it has them; never all of them at
+     * once.
+     */
+    def entered: Iterator[AddFile] =
+      if (target.renaming.isEmpty && counted.isEmpty) Iterator.empty
+      else {
+        val files =
+          if (target.renaming.isEmpty) joined(counted, "left_semi")
+          else if (failing.isEmpty) snapshot.allFiles
+          else joined(failing, "left_anti")
+        val rowCounts = counted.flatMap(file => file.rowCount.map(file.file.path -> _)).toMap
+        val entering = new Entering(target.rekeying, spark.sparkContext.broadcast(rowCounts))
+        files.map(entering)(Upgrading.addFiles).toLocalIterator().asScala
+      }
+
+    private def joined(verdicts: Seq[FileVerdict], how: String): Dataset[AddFile] = {
+      val paths = spark.createDataset(verdicts.map(_.file.path))(Encoders.STRING).toDF("path")
+      snapshot.allFiles.join(broadcast(paths), Seq("path"), how).as[AddFile](Upgrading.addFiles)
     }
-
-    private def paths(verdicts: Seq[FileVerdict]) =
-      broadcast(spark.createDataset(verdicts.map(_.file.path))(Encoders.STRING).toDF("path"))
   }
 
   /** Looks at the live files of a version; at those only that an earlier look has not seen. */
@@ -327,10 +335,10 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val target = Target(snapshot)
     earlier.filter(_.target.judgesAs(target)) match {
       case None =>
-        val failing = Upgrading.known(Looked.at(snapshot, target.from.profile)) {
+        val found = Upgrading.known(Looked.at(snapshot, target.from.profile)) {
           verdicts(target, snapshot.allFiles, snapshot.numOfFiles)
         }
-        Judged(snapshot, target, failing)
+        Judged(snapshot, target, found)
       case Some(seen) =>
         val keys = Seq("path", "deletionVector")
         val now = snapshot.allFiles
@@ -343,7 +351,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
           .as[String](Encoders.STRING)
           .collect()
           .toSet
-        val still = seen.failing.filterNot(verdict => gone(verdict.file.path))
+        val still = seen.verdicts.filterNot(verdict => gone(verdict.file.path))
         Judged(snapshot, target, still ++ verdicts(target, added, math.max(added.count(), 1)))
     }
   }
@@ -380,15 +388,15 @@ object Upgrading {
   private val verdicts: Cache[Looked, Seq[FileVerdict]] = CacheBuilder
     .newBuilder()
     .concurrencyLevel(1)
-    .weigher((_: Looked, failing: Seq[FileVerdict]) => failing.size + 1)
+    .weigher((_: Looked, found: Seq[FileVerdict]) => found.size + 1)
     .maximumWeight(100000)
     .build()
 
   private def known(version: Looked)(look: => Seq[FileVerdict]): Seq[FileVerdict] =
     Option(verdicts.getIfPresent(version)).getOrElse {
-      val failing = look
-      verdicts.put(version, failing)
-      failing
+      val found = look
+      verdicts.put(version, found)
+      found
     }
 
   private def isTooEarly(error: DeltaTableFeatureException): Boolean = Set(
@@ -458,6 +466,23 @@ private[writercompat] final class Rekeying(renaming: Renaming)
   )
 }
 
+/** Enters a file with the number of its rows, if the log does not tell. */
+private final class Entering(rekeying: Rekeying, rowCounts: Broadcast[Map[String, Long]])
+    extends (AddFile => AddFile)
+    with Serializable {
+
+  override def apply(file: AddFile): AddFile =
+    rowCounts.value
+      .get(file.path)
+      .foldLeft(rekeying(file))(Entering.counted)
+}
+
+private object Entering {
+
+  def counted(file: AddFile, rows: Long): AddFile =
+    file.copy(stats = FileStatistics.withRowCount(file.stats, rows))
+}
+
 /** Reads the footers of some files on an executor, and tells of those that cannot stay. */
 private final class VerdictTask(
     from: TableState,
@@ -473,10 +498,18 @@ private final class VerdictTask(
     val shown = new DataActions(to)
     files.flatMap { file =>
       val footer = Footers.read(folder, file.path, configuration.value.value)
-      val reasons = upgrade.reasons(shown.of(rekeying(file)), file.size, footer)
-      Option.when(reasons.nonEmpty) {
+      val entered = rekeying(file)
+      val logged = shown.of(entered)
+      val rowCount = footer.toOption.map(_.rowCount).filter { _ =>
+        logged.statistics.forall(_.rowCount.isEmpty)
+      }
+      val added = rowCount.foldLeft(logged) { (added, rows) =>
+        added.copy(statistics = shown.statistics(Entering.counted(entered, rows)))
+      }
+      val reasons = upgrade.reasons(added, file.size, footer)
+      Option.when(reasons.nonEmpty || rowCount.nonEmpty) {
         val vector = Option(file.deletionVector).map(_.uniqueId)
-        FileVerdict(FileKey(file.path, vector), file.size, reasons)
+        FileVerdict(FileKey(file.path, vector), file.size, reasons, rowCount)
       }
     }
   }

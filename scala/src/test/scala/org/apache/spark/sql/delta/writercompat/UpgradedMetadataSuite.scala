@@ -85,9 +85,41 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
     assert(UpgradedMetadata.of(upgraded, widening = false) == upgraded)
   }
 
+  private def change(from: String, to: String, fieldPath: Option[String] = None) = {
+    val builder = new MetadataBuilder().putString("fromType", from).putString("toType", to)
+    fieldPath.foreach(builder.putString("fieldPath", _))
+    builder.build()
+  }
+
+  test("type changes are past up to the last on each way that Iceberg has not") {
+    val int = change("integer", "long")
+    val decimal = change("long", "decimal(20,0)")
+    val wider = change("decimal(20,0)", "decimal(22,0)")
+    val element = change("integer", "long", Some("element"))
+    val elementToDouble = change("integer", "double", Some("element"))
+    def left(changes: org.apache.spark.sql.types.Metadata*) = {
+      val recorded =
+        new MetadataBuilder().putMetadataArray("delta.typeChanges", changes.toArray).build()
+      val schema = StructType(StructType.fromDDL("s STRUCT<x: INT>").map { field =>
+        val inner = field.dataType.asInstanceOf[StructType].map(_.copy(metadata = recorded))
+        field.copy(dataType = StructType(inner))
+      })
+      val field = UpgradedMetadata.of(metadata(schema), widening = false).schema.head
+      val inner = field.dataType.asInstanceOf[StructType].head.metadata
+      if (inner.contains("delta.typeChanges")) inner.getMetadataArray("delta.typeChanges").toSeq
+      else Nil
+    }
+    assert(left(int) == Seq(int))
+    assert(left(int, decimal) == Nil)
+    assert(left(int, decimal, wider) == Seq(wider))
+    assert(left(int, element, decimal, wider) == Seq(element, wider))
+    assert(left(int, elementToDouble) == Seq(int))
+    assert(left(new MetadataBuilder().build()) == Nil)
+  }
+
   test("bytes and shorts become ints at every depth, and forget how they came about") {
     val changes = new MetadataBuilder()
-      .putMetadataArray("delta.typeChanges", Array(new MetadataBuilder().build()))
+      .putMetadataArray("delta.typeChanges", Array(change("integer", "long")))
       .build()
     val schema = StructType.fromDDL(ddl)
     val recorded = StructType(schema.map(_.copy(metadata = changes)))
