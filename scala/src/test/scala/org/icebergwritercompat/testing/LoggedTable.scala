@@ -6,7 +6,10 @@ import java.net.URI
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 
-/** A Delta table as its log says it is, read by nothing of Delta's and nothing of the project's. */
+/**
+ * A Delta table as its log says it is when it is first asked, read by nothing of Delta's and
+ * nothing of the project's.
+ */
 final class LoggedTable(val folder: Path) {
 
   private val mapper = new ObjectMapper
@@ -15,7 +18,7 @@ final class LoggedTable(val folder: Path) {
     folder.resolve("_delta_log").resolve(f"$version%020d.json")
 
   /** The versions the log has, in order. */
-  def versions: Seq[Long] =
+  lazy val versions: Seq[Long] =
     Iterator.from(0).map(_.toLong).takeWhile(v => Files.exists(commitFile(v))).toSeq
 
   /** The last version; -1 if there is none. */
@@ -36,9 +39,9 @@ final class LoggedTable(val folder: Path) {
       .flatMap(v => actions(v).reverseIterator.collectFirst { case (`kind`, fields) => fields })
       .next()
 
-  def protocol: JsonNode = latest("protocol")
+  lazy val protocol: JsonNode = latest("protocol")
 
-  def metadata: JsonNode = latest("metaData")
+  lazy val metadata: JsonNode = latest("metaData")
 
   def readerVersion: Int = protocol.get("minReaderVersion").asInt
 
@@ -48,7 +51,7 @@ final class LoggedTable(val folder: Path) {
 
   def writerFeatures: Set[String] = texts(protocol.get("writerFeatures")).toSet
 
-  def properties: Map[String, String] =
+  lazy val properties: Map[String, String] =
     metadata
       .get("configuration")
       .properties()
@@ -58,16 +61,16 @@ final class LoggedTable(val folder: Path) {
 
   def schemaString: String = metadata.get("schemaString").asText
 
-  def partitionColumns: Seq[String] = texts(metadata.get("partitionColumns"))
+  lazy val partitionColumns: Seq[String] = texts(metadata.get("partitionColumns"))
 
   /** The columns of the schema. */
-  def columns: Seq[LoggedColumn] = {
+  lazy val columns: Seq[LoggedColumn] = {
     val schema = mapper.readTree(schemaString)
     schema.get("fields").asScala.toSeq.map(LoggedColumn.of)
   }
 
   /** The `add` actions of the files that are live. */
-  def liveFiles: Map[Path, JsonNode] =
+  lazy val liveFiles: Map[Path, JsonNode] =
     versions.flatMap(actions).foldLeft(Map.empty[Path, JsonNode]) {
       case (live, ("add", add))       => live + (pathOf(add) -> add)
       case (live, ("remove", remove)) => live - pathOf(remove)
