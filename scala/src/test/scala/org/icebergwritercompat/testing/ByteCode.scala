@@ -1,11 +1,14 @@
 package org.icebergwritercompat.testing
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, Handle, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, Handle, Label, MethodVisitor, Opcodes}
 
 import scala.annotation.unused
 import scala.collection.mutable
 
-/** A call in a method body, or the making of an object, which is named `new`. */
+/**
+ * A call in a method body, the making of an object, which is named `new`, or the catching of one,
+ * which is named `catch`.
+ */
 final case class Call(owner: String, name: String) {
   override def toString: String = s"${owner.split('/').last}.$name"
 }
@@ -80,7 +83,19 @@ final class StepVisitor(val name: String, val descriptor: String)
   ): Unit = { steps += Right(Call(owner, name)); () }
 
   override def visitTypeInsn(opcode: Int, owner: String): Unit =
-    if (opcode == Opcodes.NEW) { steps += Right(Call(owner, "new")); () }
+    opcode match {
+      case Opcodes.NEW        => steps += Right(Call(owner, "new")); ()
+      case Opcodes.INSTANCEOF => tested += owner; ()
+      case _                  =>
+    }
+
+  // Scala catches everything, and then asks what it is.
+  override def visitTryCatchBlock(start: Label, end: Label, handler: Label, caught: String): Unit =
+    if (caught != null && caught != "java/lang/Throwable") tested += caught
+
+  override def visitEnd(): Unit = steps ++= tested.map(caught => Right(Call(caught, "catch")))
+
+  private val tested = mutable.LinkedHashSet.empty[String]
 
   override def visitInvokeDynamicInsn(
       @unused name: String,

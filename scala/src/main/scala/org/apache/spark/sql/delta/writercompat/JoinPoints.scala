@@ -86,6 +86,14 @@ object JoinPoints {
     "it would be compared with the version it read, which is no longer the one before"
   )
 
+  val LostRaces: JoinPoint = JoinPoint(
+    "lost-races",
+    "OptimizeExecutor.commitAndRetry, which alone catches a lost race and commits the same files in " +
+      "another transaction",
+    "it is not let to where the feature was switched on meanwhile",
+    "files that were written before would get into the table unseen"
+  )
+
   val FeatureMap: JoinPoint = JoinPoint(
     "feature-map",
     "TableFeature.allSupportedFeaturesMap, a method with one return",
@@ -177,6 +185,7 @@ object JoinPoints {
     CommitLarge,
     Upgrade,
     Conflicts,
+    LostRaces,
     EmptyStrings,
     Vacuum,
     Committer,

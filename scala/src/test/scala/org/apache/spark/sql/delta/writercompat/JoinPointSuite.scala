@@ -244,6 +244,22 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     assert(callersInside("checkForConflicts") == Set("doCommitRetryIteratively"))
   }
 
+  test(JoinPoints.LostRaces.id) {
+    val races = Seq(
+      "java/util/ConcurrentModificationException",
+      s"$delta/DeltaConcurrentModificationException",
+      "io/delta/exceptions/MetadataChangedException",
+      "io/delta/exceptions/ProtocolChangedException"
+    )
+    assert(
+      races.flatMap(callersOf(_, "catch")).toSet == Set(
+        "OptimizeExecutor.commitAndRetry",
+        // It only takes note, and throws it on.
+        "OptimisticTransactionImpl.commitImpl"
+      )
+    )
+  }
+
   test(JoinPoints.EmptyStrings.id) {
     assertOverridden(
       classOf[TransactionalWrite],
