@@ -70,25 +70,31 @@ final class KernelTable(folder: Path) {
     )
 
   /** The number of rows that it reads. */
-  def count(): Long = batches().map(_.getSize.toLong).sum
+  def count(): Long = {
+    var rows = 0L
+    eachBatch(rows += _.getSize)
+    rows
+  }
 
   /** All rows of the table, in no order. */
-  def rows(): Seq[Record] =
-    for {
-      data <- batches()
-      i <- 0 until data.getSize
-    } yield Record((0 until data.getSchema.length).map { column =>
-      KernelValues.of(data.getColumnVector(column), i)
-    }: _*)
+  def rows(): Seq[Record] = {
+    val rows = Seq.newBuilder[Record]
+    eachBatch { data =>
+      rows ++= (0 until data.getSize).map { i =>
+        Record((0 until data.getSchema.length).map { column =>
+          KernelValues.of(data.getColumnVector(column), i)
+        }: _*)
+      }
+    }
+    rows.result()
+  }
 
-  private def batches(): Seq[ColumnarBatch] = {
+  // There is no room for all batches at a time.
+  private def eachBatch(visit: ColumnarBatch => Unit): Unit = {
     val scan = TableManager.loadSnapshot(path).build(engine).getScanBuilder.build()
     val state = scan.getScanState(engine)
-    for {
-      batch <- all(scan.getScanFiles(engine))
-      file <- all(batch.getRows)
-      data <- all(read(state, file)).map(_.getData)
-    } yield data
+    for (batch <- all(scan.getScanFiles(engine)); file <- all(batch.getRows))
+      Using.resource(read(state, file))(_.asScala.foreach(data => visit(data.getData)))
   }
 
   private def read(state: KernelRow, file: KernelRow): CloseableIterator[FilteredColumnarBatch] = {

@@ -28,10 +28,11 @@ object Compliance {
       }
   }
 
+  private val configuration = new Configuration(false)
+
   /** The schema of a Parquet file. */
   def footer(file: Path): MessageType = {
-    val input =
-      HadoopInputFile.fromPath(new HadoopPath(file.toUri), new Configuration(false))
+    val input = HadoopInputFile.fromPath(new HadoopPath(file.toUri), configuration)
     Using.resource(ParquetFileReader.open(input))(_.getFileMetaData.getSchema)
   }
 

@@ -25,8 +25,11 @@ final class LoggedTable(val folder: Path) {
   def version: Long = versions.lastOption.getOrElse(-1L)
 
   /** The actions of one commit: their kind and their fields. */
-  def actions(version: Long): Seq[(String, JsonNode)] =
-    Files.readAllLines(commitFile(version)).asScala.toSeq.filter(_.nonEmpty).map { line =>
+  def actions(version: Long): Seq[(String, JsonNode)] = entries(version).toSeq
+
+  // A commit may have more actions than there is room for at a time.
+  private def entries(version: Long): Iterator[(String, JsonNode)] =
+    Files.readAllLines(commitFile(version)).iterator.asScala.filter(_.nonEmpty).map { line =>
       val entry = mapper.readTree(line).properties().asScala.head
       entry.getKey -> entry.getValue
     }
@@ -36,7 +39,7 @@ final class LoggedTable(val folder: Path) {
 
   private def latest(kind: String): JsonNode =
     versions.reverseIterator
-      .flatMap(v => actions(v).reverseIterator.collectFirst { case (`kind`, fields) => fields })
+      .flatMap(v => entries(v).collect { case (`kind`, fields) => fields }.toSeq.lastOption)
       .next()
 
   lazy val protocol: JsonNode = latest("protocol")
@@ -71,7 +74,7 @@ final class LoggedTable(val folder: Path) {
 
   /** The `add` actions of the files that are live. */
   lazy val liveFiles: Map[Path, JsonNode] =
-    versions.flatMap(actions).foldLeft(Map.empty[Path, JsonNode]) {
+    versions.iterator.flatMap(entries).foldLeft(Map.empty[Path, JsonNode]) {
       case (live, ("add", add))       => live + (pathOf(add) -> add)
       case (live, ("remove", remove)) => live - pathOf(remove)
       case (live, _)                  => live
@@ -80,12 +83,13 @@ final class LoggedTable(val folder: Path) {
   /** The files that the log had before the feature was on, which keep the names they have. */
   lazy val filesBefore: Set[Path] = versions
     .takeWhile { version =>
-      !actions(version).exists { case (kind, fields) =>
+      !entries(version).exists { case (kind, fields) =>
         kind == "metaData" &&
         fields.at("/configuration").path("delta.enableIcebergWriterCompatV1").asText == "true"
       }
     }
-    .flatMap(actions)
+    .iterator
+    .flatMap(entries)
     .collect { case ("add", add) => pathOf(add) }
     .toSet
 
