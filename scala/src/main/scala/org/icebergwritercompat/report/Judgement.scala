@@ -44,11 +44,8 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
       // The footers tell; without mapping nothing in them counts.
       if (isMapped) Severity.Info else Severity.Warning
     else if (violation.rule == ActionRules.FilesHaveRowCount) Severity.Info
-    else if (
-      violation.rule.isInstanceOf[ActionRule] || isWidened(violation) || isPastWhenRewritten(
-        violation
-      )
-    ) Severity.Warning
+    else if (violation.rule.isInstanceOf[ActionRule] || isWidened(violation) || isPast(violation))
+      Severity.Warning
     else Severity.Error
 
   private def isLeftBehind(violation: Violation): Boolean = violation.location match {
@@ -64,7 +61,8 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     case _ => false
   }
 
-  private def isPastWhenRewritten(violation: Violation): Boolean = violation.location match {
+  // No live file is older than the type change once those that are have been written anew.
+  private def isPast(violation: Violation): Boolean = violation.location match {
     case Location.Column(path, _, _)
         if violation.rule == SchemaRules.RecordedTypeChangesArePromotions =>
       table.nodesByPath
