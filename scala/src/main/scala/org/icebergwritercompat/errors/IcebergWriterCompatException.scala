@@ -119,7 +119,6 @@ object IcebergWriterCompatException {
       table: TableState,
       rule: Rule,
       feature: String,
-      period: String,
       fix: String,
       cause: Throwable
   ): IcebergWriterCompatException =
@@ -129,7 +128,7 @@ object IcebergWriterCompatException {
         "table" -> table.name,
         "rule" -> rule.id,
         "feature" -> feature,
-        "period" -> period,
+        "period" -> Fix.truncationPeriod(table),
         "atOnce" -> Fix.profileThatDropsAtOnce(table).fold("") { profile =>
           s" Under the profile ${profile.name} it can go at once: SET ${Profile.Conf}=${profile.name}"
         },

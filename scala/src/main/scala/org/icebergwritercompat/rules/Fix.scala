@@ -190,8 +190,10 @@ object Fix {
   /** How a statement ends that drops a feature with all that is left of it in older versions. */
   val truncating = "TRUNCATE HISTORY"
 
-  /** The property that says how long after its last use a feature may be dropped so. */
-  val TruncatedAfter = "delta.dropFeatureTruncateHistory.retentionDuration"
+  /** How long after its last use Delta lets a feature be dropped so. */
+  def truncationPeriod(table: TableState): String = table
+    .property("delta.dropFeatureTruncateHistory.retentionDuration")
+    .fold("24 hours")(_.stripPrefix("interval "))
 
   /** The profile under which a feature that leaves traces in older versions need not wait. */
   def profileThatDropsAtOnce(table: TableState): Option[Profile] =

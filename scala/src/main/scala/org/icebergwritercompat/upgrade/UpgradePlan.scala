@@ -152,12 +152,11 @@ final class UpgradePlan(
 
   private def waiting: Option[StepFact] = {
     val features = dropped.filter(_.fix.endsWith(Fix.truncating)).map(_.location)
-    val period = from.property(Fix.TruncatedAfter).getOrElse("interval 24 hours")
     Option.when(features.nonEmpty) {
       StepFact(
         "wait",
         s"Delta drops the ${features.mkString(" and the ")} only once no version of the last " +
-          s"${period.stripPrefix("interval ")} has used it; until then the call ends with " +
+          s"${Fix.truncationPeriod(from)} has used it; until then the call ends with " +
           "DROP_LATER, and goes on when it is made again"
       )
     }

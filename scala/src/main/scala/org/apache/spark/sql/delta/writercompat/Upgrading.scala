@@ -82,15 +82,11 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       try spark.sql(violation.fix)
       catch {
         case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
-          val snapshot = table.update()
-          val state = inspector.stateOf(table, snapshot)
+          val state = inspector.stateOf(table, table.update())
           throw IcebergWriterCompatException.dropLater(
             state,
             violation.rule,
             violation.location.toString,
-            DeltaConfigs.TABLE_FEATURE_DROP_TRUNCATE_HISTORY_LOG_RETENTION
-              .fromMetaData(snapshot.metadata)
-              .toString,
             request.call(state),
             early
           )
@@ -295,10 +291,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   /** Which live files of a version are not in the log as they should be. */
   private case class Judged(snapshot: Snapshot, target: Target, verdicts: Seq[FileVerdict]) {
 
-    private val (counted, unfit) = verdicts.partition(_.stays)
-
-    /** Those that cannot stay as they are. */
-    def failing: Seq[FileVerdict] = unfit
+    /** Those of which the log only lacks the row count, and those that cannot stay. */
+    val (counted, failing) = verdicts.partition(_.stays)
 
     lazy val failingFiles: Set[FileKey] = failing.iterator.map(_.file).toSet
 
