@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -150,6 +152,43 @@ def test_changes_and_time_travel(table: Table, duck: duckdb.DuckDBPyConnection) 
         assert by_pyiceberg(result.metadata_location, snapshot_id=snapshot.snapshot_id) == by_delta(
             seen
         )
+
+
+@pytest.mark.parametrize("ahead", [timedelta(seconds=90), timedelta(days=3)])
+def test_time_travel_goes_on_when_the_clock_is_back(
+    table: Table, duck: duckdb.DuckDBPyConnection, ahead: timedelta
+) -> None:
+    table.create()
+    spark = table.spark
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
+    written = Path(publish(spark, table.name).metadata_location.removeprefix("file:"))
+    written.write_text(
+        re.sub(
+            r'("(?:timestamp-ms|last-updated-ms)"\s*:\s*)(\d+)',
+            lambda found: f"{found[1]}{int(found[2]) + round(ahead.total_seconds() * 1000)}",
+            written.read_text(),
+        )
+    )
+    (written.parent / f".{written.name}.crc").unlink(missing_ok=True)
+    spark.sql(f"INSERT INTO {table} VALUES (2, 'b')")
+    spark.sql(f"DELETE FROM {table} WHERE a = 1")
+    location = publish(spark, table.name).metadata_location
+    found = StaticTable.from_metadata(location)
+    expected = [["1"], ["1", "2"], ["2"]]
+    assert len(found.metadata.snapshots) == len(expected)
+    for snapshot, rows in zip(found.metadata.snapshots, expected, strict=True):
+        at = found.snapshot_as_of_timestamp(snapshot.timestamp_ms)
+        assert at is not None and at.snapshot_id == snapshot.snapshot_id
+        seen = by_pyiceberg(location, snapshot_id=snapshot.snapshot_id, selected_fields=("a",))
+        assert seen == [repr([row]) for row in rows]
+        moment = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, tz=timezone.utc).isoformat(
+            " "
+        )
+        query = (
+            f"SELECT a FROM iceberg_scan('{location}', "
+            f"snapshot_from_timestamp = TIMESTAMPTZ '{moment}'::TIMESTAMP) ORDER BY a"
+        )
+        assert [str(row[0]) for row in duck.execute(query).fetchall()] == rows
 
 
 def test_result_and_status(table: Table) -> None:

@@ -169,10 +169,8 @@ private[iceberg] final class CatalogTarget(
   }
 
   private def move(metadata: TableMetadata): TableMetadata = {
-    path.commit(
-      metadata,
-      TableMetadata.buildFrom(metadata).setProperties(properties.asJava).build()
-    )
+    val moved = TableMetadata.buildFrom(metadata).setProperties(properties.asJava)
+    path.commit(metadata, MetadataTimes.build(moved, Some(metadata)))
     path.refresh()
   }
 

@@ -80,7 +80,7 @@ final class IcebergPublisher(
     val ended = SnapshotHistory.endedBefore(published, endedBefore)
     if (ended.nonEmpty) {
       val without = builderOf(published).removeSnapshots(ended.map(Long.box).asJava)
-      operations.commit(published, without.build())
+      operations.commit(published, MetadataTimes.build(without, Some(published)))
       operations.refresh()
       sweep()
     }
@@ -94,7 +94,7 @@ final class IcebergPublisher(
       live: Iterator[AddedFile]
   ): Published = {
     val prepared = define(None, definition)
-    val staged = new StagedOperations(prepared, operations)
+    val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     val written = new ManifestsWriter(staged, new DataFiles(prepared))
     try {
       val manifests = written.all(live)
@@ -133,7 +133,7 @@ final class IcebergPublisher(
   ): Option[Published] = {
     val base = operations.current()
     val prepared = definition.fold(base)(define(Some(base), _))
-    val staged = new StagedOperations(prepared, operations)
+    val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
       val files = new DataFiles(prepared)
       val added = commit.added.map(files.of)
@@ -173,7 +173,7 @@ final class IcebergPublisher(
   ): Published = {
     val base = operations.current()
     val prepared = define(Some(base), definition)
-    val staged = new StagedOperations(prepared, operations)
+    val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
       val files = new DataFiles(prepared)
       val gone = mutable.HashMap.empty[String, DataFile]
@@ -289,10 +289,14 @@ final class IcebergPublisher(
       )).asJava
     )
     snapshot.foreach { made =>
-      prepared.setBranchSnapshot(dated(base, made, timestamp), SnapshotRef.MAIN_BRANCH)
+      prepared.setBranchSnapshot(
+        MetadataTimes.dated(base, made, timestamp),
+        SnapshotRef.MAIN_BRANCH
+      )
     }
+    val changed = MetadataTimes.build(prepared, base)
     undecided = true
-    try operations.commit(base.orNull, prepared.build())
+    try operations.commit(base.orNull, changed)
     catch {
       case e: CommitFailedException =>
         undecided = false
@@ -313,16 +317,6 @@ final class IcebergPublisher(
       case NonFatal(e) => logger.warn(s"Old files of the Iceberg metadata of $name are left", e)
     }
 
-  // Iceberg wants no time before that of the table by more than a minute, and none in the future.
-  private def dated(base: Option[TableMetadata], made: Snapshot, timestamp: Long): Snapshot = {
-    val last = base.flatMap(b => Option(b.currentSnapshot)).fold(0L)(_.timestampMillis)
-    val earliest = base.fold(0L)(b => math.max(last, b.lastUpdatedMillis - allowedMillis))
-    val latest = math.max(System.currentTimeMillis(), earliest)
-    val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
-    json.put("timestamp-ms", math.min(math.max(timestamp, earliest), latest))
-    SnapshotParser.fromJson(json.toString)
-  }
-
   // Iceberg goes on from the totals of before, right or wrong.
   private def withTotal(made: Snapshot, property: String, total: Long): Snapshot = {
     val json = mapper.readTree(SnapshotParser.toJson(made))
@@ -331,7 +325,7 @@ final class IcebergPublisher(
   }
 
   private def define(base: Option[TableMetadata], definition: TableDefinition): TableMetadata =
-    defining(base, definition).build()
+    MetadataTimes.build(defining(base, definition), base)
 
   private def builderOf(base: TableMetadata): TableMetadata.Builder = TableMetadata.buildFrom(base)
 
@@ -546,8 +540,6 @@ object IcebergPublisher {
   private val filesPerLook = 250
 
   private val writers = math.min(Runtime.getRuntime.availableProcessors, 8)
-
-  private val allowedMillis = 30000L
 
   // Longer than anybody publishes, or reads from what was newest when he began.
   private val leastKeptMillis = 24L * 60 * 60 * 1000

@@ -221,6 +221,36 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     }
   }
 
+  test("a catalog is published to when the clock is back, and times do not go back") {
+    in(sqlite("clock")) {
+      val table = created()
+      insert(table, 1)
+      publish(table)
+      shift(table, java.time.Duration.ofDays(3))
+      insert(table, 2)
+      sql(s"UPDATE ${table.name} SET name = 'u' WHERE id = 1")
+      publish(table)
+      sql(s"DELETE FROM ${table.name} WHERE id = 2")
+      publish(table)
+      assert(snapshots(table).size == 4)
+      assertTimesGoOn(table)
+      assertPublished(table)
+    }
+  }
+
+  test("a table from the future is taken over by a catalog") {
+    val table = created()
+    insert(table, 1)
+    publish(table)
+    shift(table, java.time.Duration.ofMinutes(10))
+    in(sqlite("clock")) {
+      insert(table, 2)
+      publish(table)
+      assertTimesGoOn(table)
+      assertPublished(table)
+    }
+  }
+
   test("what a crash left unregistered is registered by the next run") {
     in(sqlite("crash")) {
       val table = created()

@@ -45,17 +45,7 @@ class PublishHistorySuite extends PublishedSuite {
   }
 
   /** Makes all that is published so many days older. */
-  private def pass(table: TestTable, days: Int): Unit = {
-    val file = Path.of(java.net.URI.create(metadata(table).metadataFileLocation).getPath)
-    Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
-    val moved = "\"(timestamp-ms|last-updated-ms)\"\\s*:\\s*(\\d+)".r.replaceAllIn(
-      Files.readString(file),
-      found =>
-        s""""${found.group(1)}":${found.group(2).toLong - Duration.ofDays(days.toLong).toMillis}"""
-    )
-    Files.writeString(file, moved)
-    ()
-  }
+  private def pass(table: TestTable, days: Int): Unit = shift(table, Duration.ofDays(-days.toLong))
 
   private def versions(table: TestTable): Seq[Long] =
     snapshots(table).map(_.summary.get("delta-version").toLong)
@@ -125,6 +115,31 @@ class PublishHistorySuite extends PublishedSuite {
     assert((before -- after -- orphans).exists(_.matches(".*-m\\d+\\.avro")))
     assertReadable(table)
     assertPublished(table)
+  }
+
+  Seq(Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3)).foreach { ahead =>
+    test(s"publishing goes on when the clock is back by $ahead, and times do not go back") {
+      val table = published("'x' = 'y'", 1, 0)
+      shift(table, ahead)
+      val before = metadata(table)
+      assert(before.lastUpdatedMillis > System.currentTimeMillis())
+      commit(table, 2)
+      commit(table, 3)
+      sql(s"OPTIMIZE ${table.name}")
+      sql(s"ALTER TABLE ${table.name} ADD COLUMN more INT")
+      publish(table)
+      assert(versions(table) == Seq(1, 2, 3, 4, 5))
+      assert(metadata(table).lastUpdatedMillis >= before.lastUpdatedMillis)
+      assertTimesGoOn(table)
+      assertReadable(table)
+      assertPublished(table)
+      withConf(
+        "spark.databricks.delta.retentionDurationCheck.enabled" -> "false",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2"
+      )(sql(s"VACUUM ${table.name} RETAIN 0 HOURS"))
+      publish(table)
+      assert(inIceberg(table) == inDelta(spark.table(table.name)))
+    }
   }
 
   test("metadata of another line in the folder keeps all files") {

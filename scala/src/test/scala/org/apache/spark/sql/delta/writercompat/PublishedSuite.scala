@@ -8,8 +8,10 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.testing.TestTable
 
+import java.net.URI
 import java.nio.ByteBuffer
-import java.time.{LocalDateTime, OffsetDateTime}
+import java.nio.file.{Files, Path}
+import java.time.{Duration, LocalDateTime, OffsetDateTime}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
@@ -83,10 +85,41 @@ abstract class PublishedSuite extends TableSuite {
     assert(current.property("delta-version", "") == table.log.version.toString)
     assert(status(table).get("lag").asLong == 0)
     val files = Using.resource(iceberg(table).newScan().planFiles()) { tasks =>
-      tasks.asScala.map(task => java.net.URI.create(encoded(task.file.location)).getPath).toSeq
+      tasks.asScala.map(task => URI.create(encoded(task.file.location)).getPath).toSeq
     }
     assert(files.toSet == table.log.liveFiles.keySet.map(_.toString))
     assert(files.distinct == files)
+    ()
+  }
+
+  /**
+   * Makes all that is published older, or of the future, as a writer with another clock leaves it.
+   */
+  protected def shift(table: TestTable, by: Duration): Unit = {
+    val file = Path.of(URI.create(encoded(metadata(table).metadataFileLocation)).getPath)
+    Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
+    val moved = "\"(timestamp-ms|last-updated-ms)\"\\s*:\\s*(\\d+)".r.replaceAllIn(
+      Files.readString(file),
+      found => s""""${found.group(1)}":${found.group(2).toLong + by.toMillis}"""
+    )
+    Files.writeString(file, moved)
+    ()
+  }
+
+  /** Each snapshot is later than the one before, and so is each change of the metadata. */
+  protected def assertTimesGoOn(table: TestTable): Unit = {
+    def sorted(times: Iterable[Long]): Boolean = times.zip(times.drop(1)).forall { case (a, b) =>
+      a <= b
+    }
+    val current = metadata(table)
+    val times = current.snapshots.asScala.map(_.timestampMillis)
+    assert(sorted(times) && times.toSet.size == times.size)
+    assert(current.snapshotLog.asScala.map(_.timestampMillis) == times)
+    assert(
+      sorted(
+        current.previousFiles.asScala.map(_.timestampMillis) ++ Seq(current.lastUpdatedMillis)
+      )
+    )
     ()
   }
 
