@@ -2,7 +2,7 @@ package org.icebergwritercompat.iceberg
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.iceberg.{SnapshotParser, Snapshot, TableMetadata, TableMetadataParser}
+import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableMetadataParser}
 
 import scala.jdk.CollectionConverters._
 
