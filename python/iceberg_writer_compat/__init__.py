@@ -39,7 +39,13 @@ from iceberg_writer_compat.proving.proof import (
     ReaderName,
     Reading,
 )
-from iceberg_writer_compat.publishing import PublishResult, PublishStatus, publish, status
+from iceberg_writer_compat.publishing import (
+    PublishProblem,
+    PublishResult,
+    PublishStatus,
+    publish,
+    status,
+)
 from iceberg_writer_compat.report import (
     Audit,
     Column,
@@ -91,6 +97,7 @@ __all__ = [
     "Place",
     "Plan",
     "Proof",
+    "PublishProblem",
     "PublishResult",
     "PublishStatus",
     "ReaderFacts",

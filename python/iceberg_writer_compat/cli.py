@@ -691,6 +691,8 @@ def publish(table: str, form: str, settings: dict[str, str]) -> int:
 def status(table: str, form: str, settings: dict[str, str]) -> int:
     """Tell how far TABLE is published as Iceberg.
 
+    What keeps a table from being published after each commit is shown with what to run.
+
     The exit code is 0 if Iceberg readers see the newest version, and 1 if not.
     """
     found = compat.status(_session(settings), table)
@@ -704,7 +706,10 @@ def status(table: str, form: str, settings: dict[str, str]) -> int:
             f"{table}: version {found.delta_version}, published {found.published_version}, {behind}"
         )
         _show_place(found)
-    return 0 if found.lag == 0 else _REFUSED
+    if form != "json":
+        for problem in found.problems:
+            click.echo(f"  {problem.text}\n  {problem.remedy}")
+    return 0 if found.lag == 0 and not found.problems else _REFUSED
 
 
 def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:

@@ -44,6 +44,19 @@ class PublishResult:
 
 
 @dataclass(frozen=True)
+class PublishProblem:
+    """What is wrong with what is published of a table.
+
+    Attributes:
+        text: What is the case, in one line.
+        remedy: What to run or to use.
+    """
+
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class PublishStatus:
     """How far a table is published.
 
@@ -56,6 +69,7 @@ class PublishStatus:
         snapshot_id: The current Iceberg snapshot; None if no version had files.
         metadata_location: The metadata file that Iceberg readers open.
         catalog_table: The name of the table in the Iceberg catalog; None without a catalog.
+        problems: What will not go away by waiting, each with what to run.
     """
 
     table: str
@@ -65,6 +79,7 @@ class PublishStatus:
     snapshot_id: int | None
     metadata_location: str | None
     catalog_table: str | None
+    problems: tuple[PublishProblem, ...] = ()
 
 
 def publish(spark: SparkSession, table: str | os.PathLike[str]) -> PublishResult:
@@ -92,4 +107,6 @@ def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:
     """
     door, name = _jvm.require(spark), _jvm.table_name(table)
     with _jvm.without_stack():
-        return PublishStatus(**json.loads(door.publishStatus(spark._jsparkSession, name)))
+        found = json.loads(door.publishStatus(spark._jsparkSession, name))
+    problems = tuple(PublishProblem(**problem) for problem in found["problems"])
+    return PublishStatus(**{**found, "problems": problems})

@@ -290,12 +290,7 @@ object IcebergWriterCompatException {
       metadata: String,
       cause: Throwable
   ): IcebergWriterCompatException = {
-    val (text, fix) = cause match {
-      case own: IcebergWriterCompatException =>
-        val (fixes, lines) = own.getMessage.linesIterator.toSeq.partition(isFix)
-        (lines.mkString(" "), fixes.lastOption)
-      case other => (rootOf(other), None)
-    }
+    val (text, fix) = inOneLine(cause)
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED",
       Map(
@@ -306,6 +301,14 @@ object IcebergWriterCompatException {
       ),
       cause
     )
+  }
+
+  /** An error without its stack, and the line of it that says what to run or to use, if any. */
+  def inOneLine(error: Throwable): (String, Option[String]) = error match {
+    case own: IcebergWriterCompatException =>
+      val (fixes, lines) = own.getMessage.linesIterator.toSeq.partition(isFix)
+      (lines.mkString(" "), fixes.lastOption)
+    case other => (rootOf(other), None)
   }
 
   private def isFix(line: String): Boolean = Seq("Run: ", "Use: ").exists(line.startsWith)

@@ -37,6 +37,8 @@ final case class PublishResult(
  *   how many versions readers of Iceberg do not see
  * @param catalogTable
  *   the name of the table in the Iceberg catalog; `None` where there is none
+ * @param problems
+ *   what readers of Iceberg should not wait for to go away by itself
  */
 final case class PublishStatus(
     table: String,
@@ -45,8 +47,19 @@ final case class PublishStatus(
     lag: Option[Long],
     snapshotId: Option[Long],
     metadataLocation: Option[String],
-    catalogTable: Option[String]
+    catalogTable: Option[String],
+    problems: Seq[PublishProblem]
 )
+
+/**
+ * What is wrong with what is published of a table.
+ *
+ * @param text
+ *   what is the case, in one line
+ * @param remedy
+ *   what to run or to set
+ */
+final case class PublishProblem(text: String, remedy: String)
 
 /**
  * A table as Iceberg metadata has it.

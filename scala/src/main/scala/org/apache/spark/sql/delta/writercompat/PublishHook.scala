@@ -7,6 +7,7 @@ import org.apache.spark.sql.delta.hooks.PostCommitHook
 import org.apache.spark.util.{ShutdownHookManager, ThreadUtils}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.IcebergLibrary
+import org.icebergwritercompat.report.PublishProblem
 
 import java.util.Locale
 import java.util.concurrent.ConcurrentHashMap
@@ -35,7 +36,7 @@ object PublishHook extends PostCommitHook with Logging {
       locks.computeIfAbsent(path, _ => new Object).synchronized {
         IcebergLibrary.needed(new Publishing(spark, table, log, catalogTable).publish())
       }
-      told.removeIf(_._1 == path)
+      failures.remove(path)
       ()
     }
     unharmed(path, table) {
@@ -59,17 +60,35 @@ object PublishHook extends PostCommitHook with Logging {
 
   private val locks = new ConcurrentHashMap[String, Object]
 
-  // A table that cannot be published is not to fill the log.
-  private val told = ConcurrentHashMap.newKeySet[(String, String)]
+  /** Why the newest commit to the table of this folder in this process could not be published. */
+  def lastFailure(path: String): Option[PublishProblem] = Option(failures.get(path)).map(_.last)
 
+  /** Whether the table of this folder is still to be published in the background. */
+  def isWaiting(path: String): Boolean = InBackground.isBusy(path)
+
+  /** What to run where nothing else is known to help. */
+  def command(table: String): String = s"Run: iceberg-writer-compat publish '$table'"
+
+  /** The newest failure of a table, and the causes that its log has been told. */
+  private final case class Failure(last: PublishProblem, told: Set[String])
+
+  private val failures = new ConcurrentHashMap[String, Failure]
+
+  // A table that cannot be published is not to fill the log.
   private def unharmed(path: String, table: => String)(publish: => Unit): Unit = {
-    def tell(cause: String, e: Throwable): Unit =
-      if (told.add(path -> cause))
+    def tell(cause: String, e: Throwable): Unit = {
+      val (text, fix) = IcebergWriterCompatException.inOneLine(e)
+      val problem = PublishProblem(text, fix.getOrElse(command(table)))
+      val before = Option(failures.get(path)).fold(Set.empty[String])(_.told)
+      failures.put(path, Failure(problem, before + cause))
+      if (!before(cause)) {
         logWarning(
-          s"Table $table is committed but not published as Iceberg. The next commit that can be " +
-            s"published catches up, and so does `iceberg-writer-compat publish`. $e",
-          e
+          s"Table $table is committed but not published as Iceberg: $text The next commit that " +
+            s"can be published catches up. ${problem.remedy}"
         )
+        logDebug(s"Table $table could not be published as Iceberg", e)
+      }
+    }
     try publish
     catch {
       case e: IcebergWriterCompatException => tell(e.getCondition, e)
@@ -113,6 +132,8 @@ private object InBackground {
     }
     work
   }
+
+  def isBusy(table: String): Boolean = synchronized(busy(table))
 
   def drain(): Boolean = synchronized {
     val end = System.nanoTime + drainMillis * 1000000

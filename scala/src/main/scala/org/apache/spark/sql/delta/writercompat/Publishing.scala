@@ -1,6 +1,8 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.hadoop.fs.permission.FsAction
 import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.security.AccessControlException
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
@@ -10,12 +12,13 @@ import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg._
-import org.icebergwritercompat.report.{PublishResult, PublishStatus}
+import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
 
 import java.io.FileNotFoundException
 import java.nio.file.FileAlreadyExistsException
 import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 /**
  * Publishes a Delta table as Iceberg, from its log.
@@ -135,8 +138,39 @@ final class Publishing(
       published.map(version - _),
       publisher.metadata.flatMap(m => Option(m.currentSnapshot)).map(_.snapshotId),
       publisher.metadata.map(_.metadataFileLocation),
-      publisher.catalogTable
+      publisher.catalogTable,
+      unpublished(newest, published).toSeq
     )
+  }
+
+  /** The commits that should have been published when they were made. */
+  private def unpublished(newest: Snapshot, published: Option[Long]): Option[PublishProblem] = {
+    val properties = newest.metadata.configuration
+    val asked = WriterCompat.isEnabled(properties) && WriterCompat.isPublished(properties)
+    val path = log.dataPath.toString
+    Option.when(asked && !published.contains(newest.version) && !PublishHook.isWaiting(path)) {
+      val failure = PublishHook.lastFailure(path)
+      val cause = failure.map(_.text).orElse(obstacle).fold("")(": " + _)
+      val since = published.fold("")(version => s" since version $version")
+      PublishProblem(
+        s"The table asks to be published after each commit, but was not$since$cause",
+        failure.fold(PublishHook.command(name))(_.remedy)
+      )
+    }
+  }
+
+  /** What keeps everybody from publishing, if the folder shows it. */
+  private def obstacle: Option[String] = {
+    val fs = log.dataPath.getFileSystem(log.newDeltaHadoopConf())
+    val folder = new Path(log.dataPath, "metadata")
+    val found = Try(fs.getFileStatus(folder)).toOption
+    if (found.exists(!_.isDirectory)) Some(s"$folder is a file, where a folder must be.")
+    else if (Try(fs.getStatus(log.dataPath).getRemaining).toOption.contains(0L))
+      Some(s"No space is left for ${log.dataPath}.")
+    else
+      Try(fs.access(found.fold(log.dataPath)(_.getPath), FsAction.WRITE)).failed.toOption.collect {
+        case _: AccessControlException => s"$folder cannot be written to by this user."
+      }
   }
 
   /** One attempt; `done` is what was published even if the attempt then fails. */

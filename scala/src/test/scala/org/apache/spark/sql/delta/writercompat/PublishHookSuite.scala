@@ -10,6 +10,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.kernel.{KernelTable, Record}
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
 
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentLinkedQueue
 import scala.jdk.CollectionConverters._
@@ -33,12 +34,19 @@ class PublishHookSuite extends PublishedSuite {
   private def published(table: TestTable): Long =
     metadata(table).property("delta-version", "").toLong
 
+  /** What `status` says is wrong, and what helps. */
+  private def problems(table: TestTable): Seq[(String, String)] =
+    status(table).get("problems").elements.asScala.toSeq.map { problem =>
+      problem.get("text").asText -> problem.get("remedy").asText
+    }
+
   /** What the hook has logged meanwhile. */
   private def warnings(body: => Unit): Seq[String] = {
     val seen = new ConcurrentLinkedQueue[String]
     val appender = new AbstractAppender("seen", null, null, false, Property.EMPTY_ARRAY) {
       override def append(event: LogEvent): Unit = {
         seen.add(event.getMessage.getFormattedMessage)
+        Option(event.getThrown).foreach(stack => seen.add(s"$stack\n"))
         ()
       }
     }
@@ -47,6 +55,8 @@ class PublishHookSuite extends PublishedSuite {
     logger.asInstanceOf[Logger].addAppender(appender)
     try body
     finally logger.asInstanceOf[Logger].removeAppender(appender)
+    // No stack follows.
+    assert(seen.asScala.forall(!_.contains("\n")), seen)
     seen.asScala.toSeq
   }
 
@@ -191,13 +201,34 @@ class PublishHookSuite extends PublishedSuite {
         // Once, and not with each commit.
         assert(seen.size == 1, seen)
         assert(seen.head.contains(s"default.${table.name} is committed but not published"))
+        assert(seen.head.endsWith(s"Run: iceberg-writer-compat publish 'default.${table.name}'"))
         mend()
+        val told = problems(table)
+        assert(told.map(_._1.contains("but was not since version 1: ")) == Seq(true), told)
+        assert(told.map(_._2) == Seq(s"Run: iceberg-writer-compat publish 'default.${table.name}'"))
         assert(published(table) == 1)
         assert(warnings(sql(s"INSERT INTO ${table.name} VALUES (5, 'c')")) == Nil)
         assertPublished(table)
+        assert(problems(table) == Nil)
         assert(snapshots(table).size == 5)
       }
     }
+  }
+
+  test("a process that made none of the commits says what the folder shows") {
+    val table = created()
+    // A writer that does not publish.
+    new KernelTable(table.folder).append(Record(1, "kernel"))
+    val lagging = "The table asks to be published after each commit, but was not"
+    assert(problems(table).map(_._1) == Seq(s"$lagging since version 0"))
+    val folder = table.folder.resolve("metadata")
+    val permissions = Files.getPosixFilePermissions(folder)
+    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("r-xr-xr-x"))
+    try assert(problems(table).head._1.endsWith("metadata cannot be written to by this user."))
+    finally { Files.setPosixFilePermissions(folder, permissions); () }
+    // Who publishes by hand is told the lag alone.
+    sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'false')")
+    assert(status(table).get("lag").asLong == 2 && problems(table) == Nil)
   }
 
   test("a table may be published in the background") {
