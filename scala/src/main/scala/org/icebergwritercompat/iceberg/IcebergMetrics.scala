@@ -1,7 +1,8 @@
 package org.icebergwritercompat.iceberg
 
-import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
-import com.fasterxml.jackson.databind.json.JsonMapper
+import com.fasterxml.jackson.core.{JsonFactory, JsonParser, JsonToken}
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node._
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.iceberg.types.Types.{DecimalType, NestedField, TimestampType}
 import org.apache.iceberg.types.{Conversions, Type}
@@ -16,7 +17,7 @@ import java.time.ZoneOffset
 import java.util.{HashMap => JHashMap}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Try, Using}
 
 /**
  * The metrics of files, from Delta's statistics and partition values.
@@ -28,85 +29,151 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
 
   import IcebergMetrics._
 
-  private val leaves: Map[Int, Type] = {
-    val found = mutable.HashMap.empty[Int, Type]
+  private val leaves: Map[Int, Leaf] = {
+    val found = mutable.HashMap.empty[Int, Leaf]
     def visit(fields: Iterable[NestedField]): Unit = fields.foreach { field =>
       if (field.`type`.isStructType) visit(field.`type`.asStructType.fields.asScala)
-      else if (field.`type`.isPrimitiveType) found(field.fieldId) = field.`type`
+      else if (field.`type`.isPrimitiveType)
+        found(field.fieldId) = new Leaf(field.fieldId, field.`type`)
     }
     visit(schema.columns.asScala)
     found.toMap
   }
 
+  // The keys are physical names, which the feature makes of the ids.
+  private val byName = new JHashMap[String, Leaf]
+
+  leaves.foreach { case (id, leaf) => byName.put(s"col-$id", leaf) }
+
   /** The metrics of a file; `None` where the statistics do not tell how many rows it has. */
   def of(statistics: String, partition: StructLike): Option[Metrics] =
     Option(statistics)
-      .flatMap(text => Try(mapper.readTree(text)).toOption)
-      .flatMap(stats => rowCount(stats).map(rows => of(stats, rows, partition)))
+      .flatMap { text =>
+        Try(Using.resource(factory.createParser(text)) { parser =>
+          val reading = new Reading(parser)
+          reading.all()
+          reading
+        }).toOption
+      }
+      .filter(_.rows >= 0)
+      .map(metrics(_, partition))
 
-  private def of(stats: JsonNode, rows: Long, partition: StructLike): Metrics = {
+  private def metrics(read: Reading, partition: StructLike): Metrics = {
+    val rows = read.rows
+    val boxed = JLong.valueOf(rows)
     val counts = new JHashMap[JInteger, JLong]
     val nulls = new JHashMap[JInteger, JLong]
-    val lower = new JHashMap[JInteger, ByteBuffer]
-    val upper = new JHashMap[JInteger, ByteBuffer]
-    val tight = stats.path("tightBounds").asBoolean(true)
-    leaves.keysIterator.foreach(id => counts.put(id, rows))
-    visit(stats.path("nullCount")) { (id, _, value) =>
-      if (value.isIntegralNumber) {
-        val count = value.longValue
-        if (count == rows || count == 0 || (tight && count > 0 && count < rows)) {
-          nulls.put(id, count)
-          ()
-        }
-      }
-    }
     // Bounds that are not tight may hide that a column is all null by now.
-    if (tight) {
-      visit(stats.path("minValues")) { (id, leaf, value) =>
-        lowerBound(value, leaf).foreach(bound => lower.put(id, encode(leaf, bound)))
-      }
-      visit(stats.path("maxValues")) { (id, leaf, value) =>
-        upperBound(value, leaf).foreach(bound => upper.put(id, encode(leaf, bound)))
+    val lower = if (read.tight) read.lower else new JHashMap[JInteger, ByteBuffer]
+    val upper = if (read.tight) read.upper else new JHashMap[JInteger, ByteBuffer]
+    leaves.valuesIterator.foreach(leaf => counts.put(leaf.id, boxed))
+    read.nulls.forEach { (id, count) =>
+      val number = count.longValue
+      if (number == rows || number == 0 || (read.tight && number > 0 && number < rows)) {
+        nulls.put(id, count)
+        ()
       }
     }
     spec.fields.asScala.zipWithIndex.foreach { case (field, position) =>
-      val id = field.sourceId
-      leaves.get(id).foreach { leaf =>
+      leaves.get(field.sourceId).foreach { leaf =>
         val value = partition.get(position, classOf[Any])
-        nulls.put(id, if (value == null) rows else 0L)
+        nulls.put(leaf.id, if (value == null) rows else 0L)
         partitionBounds(value).foreach { case (least, greatest) =>
-          lower.put(id, encode(leaf, least))
-          upper.put(id, encode(leaf, greatest))
+          lower.put(leaf.id, leaf.encode(least))
+          upper.put(leaf.id, leaf.encode(greatest))
         }
       }
     }
     new Metrics(rows, null, counts, nulls, null, lower, upper)
   }
 
-  // The keys are physical names, which the feature makes of the ids.
-  private def visit(values: JsonNode)(see: (Int, Type, JsonNode) => Unit): Unit =
-    values.properties.asScala.foreach { entry =>
-      if (entry.getValue.isObject) visit(entry.getValue)(see)
-      else
-        for {
-          id <- entry.getKey.stripPrefix(namePrefix).toIntOption
-          if entry.getKey.startsWith(namePrefix)
-          leaf <- leaves.get(id)
-        } see(id, leaf, entry.getValue)
+  /** What one pass over the statistics of a file finds; of a name that is there twice, the last. */
+  private final class Reading(parser: JsonParser) {
+
+    var rows: Long = -1
+    var tight = true
+    val nulls = new JHashMap[JInteger, JLong]
+    val lower = new JHashMap[JInteger, ByteBuffer]
+    val upper = new JHashMap[JInteger, ByteBuffer]
+
+    def all(): Unit =
+      if (parser.nextToken() == JsonToken.START_OBJECT)
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val field = parser.currentName
+          val value = parser.nextToken()
+          field match {
+            case "numRecords" =>
+              rows =
+                if (value == JsonToken.VALUE_NUMBER_INT) parser.getNumberValue.longValue else -1
+              parser.skipChildren()
+            case "tightBounds" => tight = scalar(value).asBoolean(true)
+            case "nullCount"   =>
+              columns(value, nulls) { (_, count) =>
+                if (count.isIntegralNumber) Some(count.longValue) else None
+              }
+            case "minValues" =>
+              columns(value, lower) { (leaf, bound) =>
+                lowerBound(bound, leaf.dataType).map(leaf.encode)
+              }
+            case "maxValues" =>
+              columns(value, upper) { (leaf, bound) =>
+                upperBound(bound, leaf.dataType).map(leaf.encode)
+              }
+            case _ => parser.skipChildren()
+          }
+        }
+
+    private def columns[T](value: JsonToken, found: JHashMap[JInteger, T])(
+        see: (Leaf, JsonNode) => Option[T]
+    ): Unit = {
+      found.clear()
+      if (value == JsonToken.START_OBJECT) below(found, see) else parser.skipChildren()
     }
+
+    // Leaves the parser at the end of the object it is in.
+    private def below[T](found: JHashMap[JInteger, T], see: (Leaf, JsonNode) => Option[T]): Unit =
+      while (parser.nextToken() == JsonToken.FIELD_NAME) {
+        val leaf = byName.get(parser.currentName)
+        val value = parser.nextToken()
+        if (value == JsonToken.START_OBJECT) below(found, see)
+        else if (leaf == null) parser.skipChildren()
+        else
+          see(leaf, scalar(value)) match {
+            case Some(seen) => found.put(leaf.id, seen)
+            case None       => found.remove(leaf.id)
+          }
+      }
+
+    // An object or array is nothing.
+    private def scalar(token: JsonToken): JsonNode = token match {
+      case JsonToken.VALUE_STRING     => TextNode.valueOf(parser.getText)
+      case JsonToken.VALUE_NUMBER_INT =>
+        parser.getNumberType match {
+          case JsonParser.NumberType.INT  => IntNode.valueOf(parser.getIntValue)
+          case JsonParser.NumberType.LONG => LongNode.valueOf(parser.getLongValue)
+          case _                          => BigIntegerNode.valueOf(parser.getBigIntegerValue)
+        }
+      case JsonToken.VALUE_NUMBER_FLOAT => DecimalNode.valueOf(parser.getDecimalValue)
+      case JsonToken.VALUE_TRUE         => BooleanNode.TRUE
+      case JsonToken.VALUE_FALSE        => BooleanNode.FALSE
+      case _                            =>
+        parser.skipChildren()
+        MissingNode.getInstance
+    }
+  }
 }
 
 object IcebergMetrics {
 
-  private val namePrefix = "col-"
+  private val factory = new JsonFactory
 
-  private val mapper: ObjectMapper =
-    JsonMapper.builder().enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS).build()
+  /** A column that has metrics. */
+  private final class Leaf(fieldId: Int, val dataType: Type) {
 
-  private def rowCount(stats: JsonNode): Option[Long] =
-    Option(stats.get("numRecords"))
-      .filter(count => count.isIntegralNumber && count.longValue >= 0)
-      .map(_.longValue)
+    val id: JInteger = fieldId
+
+    def encode(bound: Any): ByteBuffer = Conversions.toByteBuffer(dataType, bound)
+  }
 
   /**
    * The columns below structs whose bounds are not values of the table: the answer to a `min` or
@@ -124,8 +191,6 @@ object IcebergMetrics {
       }
     visit(schema.columns.asScala, "")
   }
-
-  private def encode(leaf: Type, bound: Any): ByteBuffer = Conversions.toByteBuffer(leaf, bound)
 
   private def partitionBounds(value: Any): Option[(Any, Any)] = value match {
     case null           => None
