@@ -154,6 +154,33 @@ def test_changes_and_time_travel(table: Table, duck: duckdb.DuckDBPyConnection) 
         )
 
 
+def test_every_snapshot_is_readable_after_many_commits(
+    table: Table, duck: duckdb.DuckDBPyConnection
+) -> None:
+    table.create()
+    spark = table.spark
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')")
+    commits = 12
+    for number in range(commits):
+        spark.sql(f"INSERT INTO {table} VALUES ({number}, 'n')")
+    # Old versions of the metadata leave by their number, and no snapshot with them.
+    versions = {path.name for path in (table.folder / "metadata").glob("v*.metadata.json")}
+    newest = commits + 1
+    assert versions == {f"v{number}.metadata.json" for number in range(newest - 8, newest + 1)}
+    location = f"file:{table.folder}/metadata/v{newest}.metadata.json"
+    found = StaticTable.from_metadata(location)
+    assert [snapshot.sequence_number for snapshot in found.snapshots()] == list(
+        range(1, commits + 1)
+    )
+    for rows, snapshot in enumerate(found.snapshots(), start=1):
+        assert found.scan(snapshot_id=snapshot.snapshot_id).to_arrow().num_rows == rows
+        query = (
+            f"SELECT count(*) FROM iceberg_scan('{location}', "
+            f"snapshot_from_id = {snapshot.snapshot_id})"
+        )
+        assert duck.execute(query).fetchall() == [(rows,)]
+
+
 @pytest.mark.parametrize("ahead", [timedelta(seconds=90), timedelta(days=3)])
 def test_time_travel_goes_on_when_the_clock_is_back(
     table: Table, duck: duckdb.DuckDBPyConnection, ahead: timedelta

@@ -70,7 +70,9 @@ final class IcebergPublisher(
    * Data files that readers need and Delta need not, by all snapshots but those that were replaced
    * before a time.
    */
-  def filesOnlyInHistory(endedBefore: Long): Seq[String] = metadata.toSeq.flatMap { published =>
+  def filesOnlyInHistory(endedBefore: Long): Seq[String] = metadata.toSeq.flatMap { known =>
+    // Snapshots remember their manifests, and these may be many.
+    val published = SnapshotHistory.copy(known)
     val ended = SnapshotHistory.endedBefore(published, endedBefore)
     SnapshotHistory.onlyInOlder(published, operations, without = ended)
   }
@@ -83,6 +85,7 @@ final class IcebergPublisher(
       operations.commit(published, MetadataTimes.build(without, Some(published)))
       operations.refresh()
       sweep()
+      MetadataSweep.outnumbered(published, operations)
     }
   }
 
@@ -137,7 +140,7 @@ final class IcebergPublisher(
     try {
       val files = new DataFiles(prepared)
       val added = commit.added.map(files.of)
-      val removed = found(prepared, replaced(commit).map(files.location))
+      val removed = found(staged.current(), replaced(commit).map(files.location))
       val missing = commit.removed.map(f => files.location(f.path)).toSet -- removed.map(_.location)
       val rearranged = !commit.added.exists(_.dataChange) && !commit.removed.exists(_.dataChange)
       change(staged, commit.version, added, removed, rearranged)
@@ -179,7 +182,7 @@ final class IcebergPublisher(
       val gone = mutable.HashMap.empty[String, DataFile]
       // A file that is live twice is removed, and added once.
       val twice = mutable.HashSet.empty[String]
-      val before = Option(prepared.currentSnapshot).iterator
+      val before = Option(staged.current().currentSnapshot).iterator
       before.flatMap(SnapshotHistory.live(prepared, operations.io, _)).foreach { file =>
         if (gone.put(file.location, file).isDefined) twice += file.location
       }
@@ -304,6 +307,7 @@ final class IcebergPublisher(
     }
     operations.refresh()
     if (ended.nonEmpty) sweep()
+    base.foreach(MetadataSweep.outnumbered(_, operations))
   }
 
   private var undecided = false
@@ -525,6 +529,9 @@ object IcebergPublisher {
 
   private val manifestBytes = 256L * 1024
 
+  // A reader who begins with one of them can go on.
+  private val previousVersions = 8
+
   // They keep Iceberg's writers away from what Delta cannot take: row-level deletes, and files
   // deleted below it.
   private val steering = Map(
@@ -533,6 +540,8 @@ object IcebergPublisher {
     TableProperties.UPDATE_MODE -> "copy-on-write",
     TableProperties.MERGE_MODE -> "copy-on-write",
     TableProperties.GC_ENABLED -> "false",
+    // Each version of the metadata lists all snapshots.
+    TableProperties.METADATA_PREVIOUS_VERSIONS_MAX -> previousVersions.toString,
     // What removes a file rewrites one manifest.
     TableProperties.MANIFEST_TARGET_SIZE_BYTES -> manifestBytes.toString
   )

@@ -5,6 +5,7 @@ import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 /**
  * Removes from the folder of a table's metadata what no reader can need any more.
@@ -23,11 +24,8 @@ object MetadataSweep {
   def apply(table: TableMetadata, operations: TableOperations, before: Long): Unit =
     operations.io match {
       case io: FileIO with SupportsPrefixOperations =>
-        val folder = new Path(operations.metadataFileLocation("x")).getParent
-        val files = io.listPrefix(folder.toString).asScala.toSeq
-        val inUse = (table.metadataFileLocation +: table.previousFiles.asScala.toSeq.map(_.file))
-          .map(key)
-          .toSet
+        val files = io.listPrefix(folderOf(operations).toString).asScala.toSeq
+        val inUse = this.inUse(table)
         val current = line(new Path(table.metadataFileLocation).getName)
         def isPast(file: FileInfo): Boolean = line(name(file)).exists { of =>
           !inUse(key(file.location)) && current.exists(c =>
@@ -45,24 +43,74 @@ object MetadataSweep {
           val unused = old.filter { file =>
             temporaryFile.matches(name(file)) || isPast(file)
           }
-          delete(io, unused ++ unreferenced(table, io, old.filter(f => avroFile.matches(name(f)))))
+          delete(io, unused ++ unreferenced(table, io, files, before))
         }
       case _ =>
     }
 
+  /**
+   * Removes the versions of the metadata that a commit has dropped from its list of previous ones.
+   *
+   * Those of the other kind stay: what a catalog goes on with was begun in the folder.
+   *
+   * @param before
+   *   the metadata before the commit
+   */
+  def outnumbered(before: TableMetadata, operations: TableOperations): Unit = {
+    val table = operations.current()
+    val listed = table.previousFiles.asScala.map(_.file).toSet
+    val dropped = before.previousFiles.asScala.map(_.file).filterNot(listed)
+    if (dropped.nonEmpty) {
+      val current = line(new Path(table.metadataFileLocation).getName)
+      val folder = key(folderOf(operations).toString)
+      dropped
+        .filter { file =>
+          val path = new Path(file)
+          key(path.getParent.toString) == folder && line(path.getName).exists { of =>
+            current.exists(c => of.kind == c.kind && of.number < c.number)
+          }
+        }
+        // Whoever finds one is to find those after it.
+        .foreach(file => Try(operations.io.deleteFile(file)))
+    }
+  }
+
+  private def inUse(table: TableMetadata): Set[String] =
+    (table.metadataFileLocation +: table.previousFiles.asScala.toSeq.map(_.file)).map(key).toSet
+
+  private def folderOf(operations: TableOperations): Path =
+    new Path(operations.metadataFileLocation("x")).getParent
+
+  /**
+   * Each snapshot has manifests of the one before, and new ones. So what was written before the
+   * oldest that is kept, and is not in that one, is in none that follows it.
+   */
   private def unreferenced(
       table: TableMetadata,
       io: FileIO,
-      candidates: Seq[FileInfo]
+      files: Seq[FileInfo],
+      before: Long
   ): Seq[FileInfo] = {
     val snapshots = table.snapshots.asScala.toSeq
     val lists = snapshots.map(snapshot => key(snapshot.manifestListLocation)).toSet
-    val left = candidates.filterNot(file => lists(key(file.location)))
-    if (left.isEmpty) Nil
+    val line = SnapshotHistory.line(table).toSeq
+    val oldest = line.lastOption
+    val since = oldest.fold(Option(before)) { snapshot =>
+      val list = key(snapshot.manifestListLocation)
+      files.find(file => key(file.location) == list).map(_.createdAtMillis)
+    }
+    val settled = files.filter { file =>
+      avroFile.matches(name(file)) && !lists(key(file.location)) &&
+      file.createdAtMillis < before && since.exists(file.createdAtMillis <= _)
+    }
+    if (settled.isEmpty) Nil
     else {
-      val manifests =
-        snapshots.iterator.flatMap(_.allManifests(io).asScala).map(m => key(m.path)).toSet
-      left.filterNot(file => manifests(key(file.location)))
+      val others = snapshots.toSet.diff(line.toSet)
+      val manifests = (oldest ++ others).iterator
+        .flatMap(SnapshotHistory.copy(_).allManifests(io).asScala)
+        .map(manifest => key(manifest.path))
+        .toSet
+      settled.filterNot(file => manifests(key(file.location)))
     }
   }
 

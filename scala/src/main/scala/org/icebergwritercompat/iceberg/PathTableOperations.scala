@@ -106,7 +106,8 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
   private def local(path: Path): java.nio.file.Path = java.nio.file.Path.of(path.toUri.getPath)
 
   private def replace(from: Path, to: Path): Boolean =
-    if (!isLocal) inner.rename(from, to)
+    if (wouldGoBack(from, to)) inner.delete(from, false)
+    else if (!isLocal) inner.rename(from, to)
     else {
       Files.deleteIfExists(checksum(to))
       Files.move(
@@ -119,31 +120,53 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
       true
     }
 
+  // Whoever slept since he published is not to send readers back to what may be gone by now.
+  private def wouldGoBack(from: Path, to: Path): Boolean = {
+    def version(hint: Path): Option[BigInt] =
+      Try(
+        Using.resource(inner.open(hint))(in => BigInt(new String(in.readAllBytes, UTF_8).trim))
+      ).toOption
+    version(to).zip(version(from)).exists { case (there, next) =>
+      there > next && isThere(to.getParent, there)
+    }
+  }
+
   private def checksum(path: Path): java.nio.file.Path =
     local(path).resolveSibling(s".${path.getName}.crc")
 
   private def publish(from: Path, to: Path): Boolean = {
-    val published =
+    val written =
       if (!goesOn(to)) false
       else if (isLocal) link(from, to)
       else {
         val text = Using.resource(inner.open(from))(in => new String(in.readAllBytes, UTF_8))
         writeOnce(to, text.linesIterator)
       }
+    // The version may have been free because it was removed since the first look.
+    val published = written && (goesOn(to) || { inner.delete(to, false); false })
     // It is published whatever becomes of the file it was made of.
     if (published) Try(inner.delete(from, false))
     published
   }
 
-  // Old versions are cleared away, so that the next of a version may seem free to whoever slept.
+  // Old versions are cleared away from the oldest on, so that a version may seem free to whoever
+  // slept, but not with the one before it there.
   private def goesOn(to: Path): Boolean = to.getName match {
-    case PathTableOperations.version(number) if number != "1" =>
-      val before = s"v${BigInt(number) - 1}"
-      Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz").exists { ending =>
-        inner.exists(new Path(to.getParent, before + ending))
-      }
-    case _ => true
+    case PathTableOperations.version("1") =>
+      inner
+        .listStatus(to.getParent)
+        .forall(_.getPath.getName match {
+          case PathTableOperations.version(number) => number == "1"
+          case _                                   => true
+        })
+    case PathTableOperations.version(number) => isThere(to.getParent, BigInt(number) - 1)
+    case _                                   => true
   }
+
+  private def isThere(folder: Path, version: BigInt): Boolean =
+    Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz").exists { ending =>
+      inner.exists(new Path(folder, s"v$version$ending"))
+    }
 
   private def link(from: Path, to: Path): Boolean =
     try { Files.createLink(local(to), local(from)); true }

@@ -16,7 +16,11 @@ object SnapshotHistory {
    * @param millis
    *   the time, as that of snapshots
    */
-  def endedBefore(table: TableMetadata, millis: Long): Set[Long] = {
+  def endedBefore(table: TableMetadata, millis: Long): Set[Long] =
+    if (table.snapshots.asScala.forall(_.timestampMillis >= millis)) Set.empty
+    else ended(table, millis)
+
+  private def ended(table: TableMetadata, millis: Long): Set[Long] = {
     val named = table.refs.values.asScala.map(_.snapshotId).toSet
     val ends = line(table)
       .sliding(2)
@@ -54,6 +58,13 @@ object SnapshotHistory {
     removed ++ others.iterator.flatMap(live(table, operations.io, _)).map(_.location)
   }
 
+  /** The same, which shares nothing that is remembered of its snapshots. */
+  def copy(table: TableMetadata): TableMetadata =
+    TableMetadataParser.fromJson(table.metadataFileLocation, TableMetadataParser.toJson(table))
+
+  /** The same, which shares nothing that is remembered of it. */
+  def copy(snapshot: Snapshot): Snapshot = SnapshotParser.fromJson(SnapshotParser.toJson(snapshot))
+
   /** The live data files of a snapshot, without their metrics. */
   def live(table: TableMetadata, io: FileIO, snapshot: Snapshot): Iterator[DataFile] =
     snapshot.dataManifests(io).asScala.iterator.flatMap(live(table, io, _))
@@ -73,8 +84,8 @@ object SnapshotHistory {
       DataFile.FILE_SIZE
     ).map(_.name).appended(DataFile.PARTITION_NAME).asJava
 
-  // From the current snapshot backwards.
-  private def line(table: TableMetadata): Iterator[Snapshot] =
+  /** From the current snapshot backwards. */
+  def line(table: TableMetadata): Iterator[Snapshot] =
     Option(table.currentSnapshot).iterator.flatMap { current =>
       SnapshotUtil.ancestorsOf(current.snapshotId, id => table.snapshot(id)).asScala
     }

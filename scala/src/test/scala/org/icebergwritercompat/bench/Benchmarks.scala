@@ -14,7 +14,7 @@ object Settings {
   val command = "make bench"
 
   val names: Seq[String] =
-    Seq("rules", "append", "insert", "files", "start", "session", "publish", "upgrade")
+    Seq("rules", "append", "insert", "files", "start", "session", "publish", "growth", "upgrade")
 }
 
 /**
@@ -36,6 +36,7 @@ object Benchmarks {
       Option.when(settings.wants("rules"))(RulesBenchmark.run(settings)) ++
       Option.when(settings.wants("session"))(SessionBenchmark.run(settings)) ++
       Option.when(settings.wants("publish"))(PublishBenchmark.run(settings)) ++
+      Option.when(settings.wants("publish", "growth"))(GrowthBenchmark.run(settings)) ++
       Option.when(settings.wants("upgrade"))(UpgradeBenchmark.run(settings))
     val text = Report.markdown(sections, settings, machine)
     println(text)

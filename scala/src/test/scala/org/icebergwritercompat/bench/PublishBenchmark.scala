@@ -6,9 +6,11 @@ import org.apache.iceberg.{BaseTable, DataFile, ManifestFiles, TableMetadata}
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations}
+import org.icebergwritercompat.iceberg.PathTableOperations
+import org.icebergwritercompat.testing.{CommitLine, MemoryTarget}
 import org.icebergwritercompat.{IcebergWriterCompat, WriterCompat}
 
-import java.nio.file.{Path, Paths}
+import java.nio.file.{Files, Path, Paths}
 import scala.io.Source
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -75,6 +77,73 @@ object PublishBenchmark {
   }
 }
 
+/** What many commits of one file, each published, cost and leave in the folder of the metadata. */
+object GrowthBenchmark {
+
+  private val base = 100
+
+  def run(settings: Settings): Section = ScratchFolder.use { folder =>
+    val lengths = if (settings.quick) Seq(10, base, 1000) else Seq(10, base, 1000, 10000)
+    val control = "control"
+    val worker = new ChildJvm("org.icebergwritercompat.bench.PublishWorker", folder.toString)
+    try {
+      worker.answer()
+      val tables = lengths.map(n => s"of$n" -> n) :+ (control -> base)
+      tables.foreach { case (name, snapshots) => worker.ask(s"history $name $snapshots") }
+      val sizes = tables.map { case (name, _) => name -> worker.ask(s"size $name") }.toMap
+      val order = tables.map(_._1)
+      val taken = (0 until (if (settings.quick) 8 else 24))
+        .map { i =>
+          (if (i % 2 == 0) order else order.reverse)
+            .map(name => name -> worker.ask(s"append $name").head)
+            .toMap
+        }
+        .drop(4)
+      if (settings.verbose) Console.err.println(s"$sizes\n$taken")
+      def samples(name: String) = taken.map(_(name)).toVector
+      def megabytes(name: String) = sizes(name).head / 1e6
+      def count(what: String, value: Double, unit: String, goal: Option[Goal]) =
+        Row(what, None, None, Estimate(value, value, value), unit, goal)
+      val times = lengths.filter(_ != base).map { n =>
+        val goal = Map(1000 -> Goal.atMost("1.5", 1.5), 10000 -> Goal.atMost("2.5", 2.5)).get(n)
+        Row.ratio(
+          s"publishing a commit at $n snapshots ÷ $base",
+          samples(s"of$n"),
+          samples(s"of$base"),
+          goal
+        )
+      }
+      val bytes = lengths.map { n =>
+        val goal = Map(1000 -> Goal.atMost("25 MB", 25)).get(n)
+        val files = sizes(s"of$n")(1).toInt
+        count(s"the folder after $n commits, $files files", megabytes(s"of$n"), " MB", goal)
+      }
+      val growth = lengths.sliding(2).collect { case Seq(few, many) =>
+        count(
+          s"the folder after $many commits ÷ after $few",
+          megabytes(s"of$many") / megabytes(s"of$few"),
+          "",
+          Option.when(few >= 1000)(Goal.atMost("12", 12))
+        )
+      }
+      Section(
+        "Publishing commit after commit",
+        s"One guarded session; unpartitioned tables of ${PublishWorker.columns} columns with statistics of all of them, " +
+          "made by commits that append one file, each with a snapshot that is kept. A sample is one call of `publish` after " +
+          "one more such commit; the tables take turns. A history is made by the publisher itself, of whose versions of the " +
+          "metadata only the last are written. Sizes are exact, without the checksums of the local disk's blocks.",
+        times ++ Seq(
+          Row.ratio(
+            s"control: another table of $base snapshots",
+            samples(control),
+            samples(s"of$base")
+          )
+        ) ++ bytes ++ growth
+      )
+    } finally worker.close()
+  }
+}
+
 /** The JVM that publishes, and times it. */
 object PublishWorker {
 
@@ -85,13 +154,17 @@ object PublishWorker {
     println(s"${ChildJvm.Answer}0")
     Source.stdin.getLines().foreach { line =>
       val answer = line.split(' ').toSeq match {
-        case Seq("table", name, files) => worker.table(name, files.toInt); Seq(0d)
-        case Seq("append", name)       => Seq(worker.append(name))
-        case Seq("remove", name)       => Seq(worker.remove(name))
-        case Seq("first", name)        => Seq(worker.first(name))
-        case Seq("own", name)          => Seq(worker.own(name))
-        case Seq("heap")               => worker.heap
-        case other                     => sys.error(other.mkString(" "))
+        case Seq("table", name, files)       => worker.table(name, files.toInt); Seq(0d)
+        case Seq("append", name)             => Seq(worker.append(name))
+        case Seq("remove", name)             => Seq(worker.remove(name))
+        case Seq("first", name)              => Seq(worker.first(name))
+        case Seq("own", name)                => Seq(worker.own(name))
+        case Seq("heap")                     => worker.heap
+        case Seq("history", name, snapshots) =>
+          worker.history(name, snapshots.toInt)
+          Seq(0d)
+        case Seq("size", name) => worker.size(name)
+        case other             => sys.error(other.mkString(" "))
       }
       println(ChildJvm.Answer + answer.mkString(" "))
     }
@@ -130,6 +203,40 @@ private final class PublishWorker(folder: Path) {
     publish(name)
     ()
   }
+
+  /**
+   * A table with so many snapshots of one added file each. Delta has all but the last in one
+   * commit, and Iceberg's metadata is put into the folder once, to be done in time; the last ones
+   * are published by themselves, so that the folder has what it always has.
+   */
+  def history(name: String, snapshots: Int): Unit = {
+    table(name, 1)
+    val ones = math.min(snapshots - 1, 12)
+    val chained = snapshots - 1 - ones
+    if (chained > 0) {
+      commit(name, chained)
+      val version = log(name).update().version
+      val root = log(name).dataPath
+      val real = new PathTableOperations(
+        name,
+        root,
+        new Configuration,
+        (_, _) => sys.error("not a local disk")
+      )
+      val memory = new MemoryTarget(real)
+      val line = new CommitLine(root, memory, PublishWorker.columns)
+      (1 to chained).foreach(i => line.append(version, f"$i%08d"))
+      real.commit(real.current(), memory.current())
+    }
+    (1 to ones).foreach(_ => append(name))
+  }
+
+  /** The bytes and files in the folder of a table's metadata. */
+  def size(name: String): Seq[Double] =
+    Using.resource(Files.list(path(name).resolve("metadata"))) { files =>
+      val sizes = files.iterator.asScala.map(file => Files.size(file)).toVector
+      Seq(sizes.sum.toDouble, sizes.size.toDouble)
+    }
 
   /** The milliseconds of publishing a commit that adds a file. */
   def append(name: String): Double = {
@@ -208,26 +315,13 @@ private final class PublishWorker(folder: Path) {
 
   private val random = new scala.util.Random(42)
 
-  // As in life, no two files have the same bounds; equal ones would take no room in a manifest.
-  private def statistics(): String = {
-    def values(of: Int => String): String =
-      Iterator
-        .range(0, PublishWorker.columns)
-        .map(i => "\"col-" + (i + 1) + "\":" + of(i))
-        .mkString("{", ",", "}")
-    def bound(i: Int): String = {
-      val number = random.nextLong()
-      if (i % 2 == 0) number.toString else "\"" + java.lang.Long.toString(number, 36) + "\""
-    }
-    s"""{"numRecords":100000,"minValues":${values(bound)},"maxValues":${values(bound)},""" +
-      s""""nullCount":${values(_ => "0")}}"""
-  }
-
   private def commit(name: String, files: Int): Unit = {
     val log = this.log(name)
     val from = added.getOrElse(name, 0L)
     added += name -> (from + files)
-    val actions = Vector.tabulate(files)(i => addFile(name, from + i, statistics()))
+    val actions = Vector.tabulate(files)(i =>
+      addFile(name, from + i, CommitLine.statistics(PublishWorker.columns, random))
+    )
     log.startTransaction(None).commit(actions, DeltaOperations.Write(SaveMode.Append, Some(Nil)))
     ()
   }

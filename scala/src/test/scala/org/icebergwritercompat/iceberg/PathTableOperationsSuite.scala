@@ -43,6 +43,11 @@ class PathTableOperationsSuite extends AnyFunSuite {
     assert(!fs.rename(next, target))
     assert(Files.exists(home.resolve("a.json")) && !Files.exists(home.resolve("v12.metadata.json")))
     write(local, home.resolve("v11.gz.metadata.json"), "before")
+    // The first versions are gone, not free.
+    Seq("v1.metadata.json", "v2.metadata.json").foreach { gone =>
+      assert(!fs.rename(next, new Path(home.resolve(gone).toString)))
+      assert(!Files.exists(home.resolve(gone)))
+    }
     assert(fs.rename(next, target))
   }
 
@@ -54,6 +59,16 @@ class PathTableOperationsSuite extends AnyFunSuite {
     assert(fs.rename(write(local, home.resolve("x.temp"), "12"), hint))
     assert(new String(fs.open(hint).readAllBytes) == "12")
     assert(!Files.exists(home.resolve(".x.temp.crc")))
+    def hintAfter(next: String): String = {
+      fs.rename(write(local, home.resolve("y.temp"), next), hint)
+      assert(!Files.exists(home.resolve("y.temp")))
+      Files.readString(home.resolve("version-hint.text"))
+    }
+    assert(hintAfter("11") == "11")
+    // Nobody is sent back by whoever slept.
+    write(local, home.resolve("v11.metadata.json"), "{}")
+    assert(hintAfter("3") == "11")
+    assert(hintAfter("12") == "12")
   }
 
   test("elsewhere the log store decides") {
