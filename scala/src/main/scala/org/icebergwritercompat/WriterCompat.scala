@@ -27,6 +27,17 @@ object WriterCompat {
   val ConstraintPrefix = "delta.constraints."
   val TypeWideningEnabled = "delta.enableTypeWidening"
 
+  /** The formats whose metadata Delta's UniForm writes beside each commit. */
+  val UniversalFormats = "delta.universalFormat.enabledFormats"
+
+  /** The other keys under which Delta finds a property that is not set under its own. */
+  val AlternateKeys: Map[String, Seq[String]] =
+    Map(ChangeDataFeedEnabled -> Seq("delta.enableChangeDataCapture"))
+
+  /** The key that holds a property in `properties`, as Delta looks for it: its own first. */
+  def keyOf(key: String, properties: Map[String, String]): String =
+    (key +: AlternateKeys.getOrElse(key, Nil)).find(properties.contains).getOrElse(key)
+
   /** Publishes the table as Iceberg after each commit; of this project, not of Delta. */
   val Publish = "icebergWriterCompat.publish"
 
@@ -52,6 +63,17 @@ object WriterCompat {
 
   /** Whether a set of table properties asks for publishing after each commit. */
   def isPublished(properties: Map[String, String]): Boolean = isTrue(properties.get(Publish))
+
+  /** Whether UniForm is to write Iceberg metadata of a table with these properties. */
+  def isUniFormIceberg(properties: Map[String, String]): Boolean =
+    universalFormats(properties).exists(_.equalsIgnoreCase("iceberg"))
+
+  /** The other formats that UniForm is to write, as the property spells them. */
+  def otherUniversalFormats(properties: Map[String, String]): String =
+    universalFormats(properties).filterNot(_.equalsIgnoreCase("iceberg")).mkString(",")
+
+  private def universalFormats(properties: Map[String, String]): Seq[String] =
+    properties.get(UniversalFormats).toSeq.filter(_ != null).flatMap(_.split(",")).map(_.trim)
 
   private def isTrue(value: Option[String]): Boolean =
     value.exists(value => value != null && value.trim.equalsIgnoreCase("true"))

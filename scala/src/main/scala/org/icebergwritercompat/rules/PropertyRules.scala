@@ -18,18 +18,20 @@ sealed abstract class PropertyRule(
 
   final override def check(table: TableState): Seq[Violation] =
     if (holds(table)) Nil
-    else
+    else {
+      val found = table.keyOf(key)
       Seq(
         violation(
           Condition.WrongRequiredTableProperty,
-          Location.Property(key, table.property(key)),
-          Fix.setProperty(table, key, required),
-          "property" -> key,
+          Location.Property(found, table.property(key)),
+          Fix.setProperty(table, found, required),
+          "property" -> found,
           "value" -> table.property(key).getOrElse("not set"),
           "required" -> required,
           "reason" -> reason
         )
       )
+    }
 }
 
 /** A property that must be set to one value. */
@@ -57,7 +59,7 @@ sealed abstract class SwitchedOff(
 ) extends PropertyRule(id, statement, key, "false", reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
-    !table.properties.contains(key) || table.flag(key).contains(false)
+    table.property(key).isEmpty || table.flag(key).contains(false)
 }
 
 /** Requirements on the table properties. */
@@ -174,7 +176,9 @@ object PropertyRules {
   object ChangeDataFeedOff
       extends SwitchedOff(
         "B7",
-        s"`${WriterCompat.ChangeDataFeedEnabled}` is absent or `false`.",
+        s"`${WriterCompat.ChangeDataFeedEnabled}`, or if that is absent " +
+          s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => s"`$key`").mkString(", ")}, " +
+          "is absent or `false`.",
         WriterCompat.ChangeDataFeedEnabled,
         "Iceberg writers do not write change data files",
         Clause(Rfc, "Disallowed Features")

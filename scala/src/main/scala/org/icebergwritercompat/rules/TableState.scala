@@ -121,8 +121,11 @@ final case class TableState(
   /** The schema as trees of physical names, to look up paths in statistics. */
   lazy val physicalNames: PhysicalNameTree = PhysicalNameTree.of(schema)
 
+  /** The key that holds the property, as Delta looks for it: its own before any other. */
+  def keyOf(key: String): String = WriterCompat.keyOf(key, properties)
+
   /** The value of a property; a null in the log is text too, and none that a rule asks for. */
-  def property(key: String): Option[String] = properties.get(key).map(String.valueOf(_))
+  def property(key: String): Option[String] = properties.get(keyOf(key)).map(String.valueOf(_))
 
   /** The boolean value of a property; `None` where it is absent or is no boolean. */
   def flag(key: String): Option[Boolean] =

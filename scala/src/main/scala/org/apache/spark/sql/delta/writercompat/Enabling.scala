@@ -50,7 +50,7 @@ object Enabling {
       val configuration = laidOutHere.foldLeft(proposed.configuration) { case (all, (key, _)) =>
         before.get(key).fold(all - key)(value => all + (key -> value))
       }
-      proposed.copy(configuration = configuration)
+      NewTable.withoutPast(proposed).copy(configuration = configuration)
     }
 
     override def finish(updated: Metadata): Metadata = {

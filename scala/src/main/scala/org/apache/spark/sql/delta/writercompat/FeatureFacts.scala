@@ -47,7 +47,8 @@ object FeatureFacts {
         case _ => true
       }
       val enabled = switches.get(name).map { case (key, isOn) =>
-        metadata.configuration.get(key).exists(isOn)
+        val properties = metadata.configuration
+        properties.get(WriterCompat.keyOf(key, properties)).exists(isOn)
       }
       FeatureFact(name, supported = true, active, enabled, isAllowed(name, active, profile))
     }

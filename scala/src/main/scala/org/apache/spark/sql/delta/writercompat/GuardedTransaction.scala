@@ -59,7 +59,11 @@ class GuardedTransaction(
     val isClone = ignoreDefaultProperties
     if (switchesOn(proposed) && !isClone) switchOn(proposed)
     else {
-      val declared = if (creating && !isClone) completed(proposed) else proposed
+      val declared =
+        if (isClone) proposed
+        else if (creating) NewTable.withoutPast(completed(proposed))
+        else if (overwritingSchema) NewTable.withoutPast(proposed)
+        else proposed
       checkDeclaration(declared)
       super.updateMetadataInternal(declared, ignoreDefaultProperties)
       newMetadata.filter(isGuarded).foreach { metadata =>
@@ -110,6 +114,13 @@ class GuardedTransaction(
     DryRun.stop(intended)
     if (isPublished) registerPostCommitHook(PublishHook)
     prepared
+  }
+
+  // CREATE TABLE LIKE puts the other table's protocol in place of the one that the metadata needs.
+  override def updateProtocol(proposed: Protocol): Unit = newProtocol match {
+    case Some(needed) if creating && isGuarded(metadata) =>
+      super.updateProtocol(needed.merge(NewTable.withoutUnusable(proposed, profile)))
+    case _ => super.updateProtocol(proposed)
   }
 
   // Delta makes the folders of a new table when it prepares the commit.
@@ -345,7 +356,7 @@ class GuardedTransaction(
 
   // Delta has objections of its own to some of this, which do not say what the feature needs.
   private def checkDeclaration(declared: Metadata): Unit = {
-    val table = stateWith(declared)
+    val table = stateWith(NewTable.asStored(declared))
     if (isGuarded(declared))
       refuseFirst(table, WriterCompatRules.declarationRules.iterator.flatMap(_.check(table)))
     if (wasGuarded) {

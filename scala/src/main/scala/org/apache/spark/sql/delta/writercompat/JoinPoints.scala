@@ -116,6 +116,28 @@ object JoinPoints {
     "Delta would refuse the property as unknown"
   )
 
+  val AlternateKeys: JoinPoint = JoinPoint(
+    "alternate-keys",
+    "DeltaConfig.alternateKeys, of which one property has one",
+    "the rules read a property under the key under which Delta finds it",
+    "a property that must be off could be switched on under a key that no rule knows"
+  )
+
+  val LogFolders: JoinPoint = JoinPoint(
+    "log-folders",
+    "DeltaLog.createLogDirectoriesIfNotExists makes the log's folder and FileNames.commitDirPath " +
+      "in it, before a new table is committed",
+    "a refused statement takes them away again, with those above that were not there",
+    "folders would be left of tables that are refused"
+  )
+
+  val CopiedProtocol: JoinPoint = JoinPoint(
+    "copied-protocol",
+    "OptimisticTransactionImpl.updateProtocol, by which CREATE TABLE LIKE copies a protocol",
+    "the features that the new table needs are added, and those it cannot have are left out",
+    "the copy would lack the feature it asks for, and be refused"
+  )
+
   val ColumnMapping: JoinPoint = JoinPoint(
     "column-mapping",
     "DeltaColumnMapping gives a new field an id, a name made of a random UUID and nested ids " +
@@ -127,7 +149,8 @@ object JoinPoints {
   val EmptyStrings: JoinPoint = JoinPoint(
     "empty-strings",
     "TransactionalWrite.convertEmptyToNullIfNeeded",
-    "an empty string in a partition column is stored in the file as the null it is in the log",
+    "an empty string in a partition column is stored in the file as the null it is in the log, and " +
+      "a CHAR filled up with spaces, as Spark shows it",
     "Iceberg readers, who take the column from the file, would read what Delta does not"
   )
 
@@ -170,7 +193,8 @@ object JoinPoints {
     "committer",
     "TransactionalWrite.getCommitter, called once by writeFiles, and the folder that " +
       "DelayedCommitProtocol puts below the table's own",
-    "files that are written anew lie in one folder, which is named if they are not committed",
+    "files that are written anew lie in one folder, which is named if they are not committed, and " +
+      "files of a refused commit are removed",
     "nobody could tell these files from those of the table"
   )
 
@@ -192,6 +216,9 @@ object JoinPoints {
     SealedFeatures,
     FeatureMap,
     PropertyEntries,
+    AlternateKeys,
+    LogFolders,
+    CopiedProtocol,
     ColumnMapping,
     PostCommitHooks,
     CommitFiles,

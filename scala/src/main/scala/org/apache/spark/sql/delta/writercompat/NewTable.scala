@@ -1,10 +1,11 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.DeltaConfigs
-import org.apache.spark.sql.delta.actions.{Metadata, TableFeatureProtocolUtils}
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.delta.{DeltaConfigs, TypeWideningMetadata}
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol, TableFeatureProtocolUtils}
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.ProtocolRules
+import org.icebergwritercompat.rules.{Profile, ProtocolRules}
 import org.slf4j.LoggerFactory
 
 import java.util.Locale
@@ -27,7 +28,10 @@ object NewTable {
     WriterCompat.DeletionVectorsEnabled,
     WriterCompat.ChangeDataFeedEnabled,
     WriterCompat.RowTrackingEnabled
-  )
+  ).flatMap(key => key +: alternatesOf(key))
+
+  private def alternatesOf(key: String): Seq[String] =
+    WriterCompat.AlternateKeys.getOrElse(key, Nil)
 
   /**
    * `proposed` with the dependent properties, if it has the feature on by itself or by a session
@@ -41,8 +45,14 @@ object NewTable {
     val defaults = DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty)
     if (!WriterCompat.isEnabled(defaults ++ explicit)) proposed
     else {
-      val required = dependent ++ incompatible.filter(defaults.contains).map(_ -> "false")
-      val added = required.filterNot { case (key, _) => explicit.contains(key) }
+      // What the user wrote under another key counts before a session default, not after it.
+      def wish(key: String) = alternatesOf(key).flatMap(explicit.get).headOption
+      val required = dependent ++
+        incompatible.filter(defaults.contains).map(key => key -> wish(key).getOrElse("false"))
+      val published = Option.when(WriterCompat.isUniFormIceberg(defaults)) {
+        WriterCompat.UniversalFormats -> WriterCompat.otherUniversalFormats(defaults)
+      }
+      val added = (required ++ published).filterNot { case (key, _) => explicit.contains(key) }
       added.foreach { case (key, value) => warnIfOverruled(defaults, key, value) }
       val features = withoutIncompatibleFeatures(defaults)
       proposed.copy(configuration =
@@ -63,6 +73,46 @@ object NewTable {
     val configuration = proposed.configuration ++ spelt
     if (configuration == proposed.configuration) proposed
     else proposed.copy(configuration = configuration)
+  }
+
+  /**
+   * `declared` as far as Delta stores it: the versions and features of the protocol are taken from
+   * properties but not kept as such, and CHAR and VARCHAR become strings whose length is noted in
+   * the metadata of the column.
+   */
+  def asStored(declared: Metadata): Metadata = {
+    val configuration = Protocol.filterProtocolPropsFromTableProps(declared.configuration)
+    val stored =
+      if (configuration == declared.configuration) declared
+      else declared.copy(configuration = configuration)
+    if (declared.schemaString == null || !CharVarcharUtils.hasCharVarchar(declared.schema)) stored
+    else {
+      val schema = CharVarcharUtils.replaceCharVarcharWithStringInSchema(declared.schema)
+      stored.copy(schemaString = schema.json)
+    }
+  }
+
+  /**
+   * `declared` without the type changes that its schema may have been copied with: a table without
+   * files has none that is older than its types. A table without the feature is left to Delta.
+   */
+  def withoutPast(declared: Metadata): Metadata =
+    if (!WriterCompat.isEnabled(declared.configuration) || declared.schemaString == null) declared
+    else {
+      val (schema, changed) = TypeWideningMetadata.removeTypeWideningMetadata(declared.schema)
+      if (changed.isEmpty) declared else declared.copy(schemaString = schema.json)
+    }
+
+  /**
+   * `protocol` without the features that no table with the feature may have: where the metadata
+   * uses one of them, a rule on the metadata says so.
+   */
+  def withoutUnusable(protocol: Protocol, profile: Profile): Protocol = {
+    val allowed = ProtocolRules.Allowed ++ ProtocolRules.AllowedIfInactive ++ profile.alsoAllowed
+    protocol.copy(
+      readerFeatures = protocol.readerFeatures.map(_.intersect(allowed)),
+      writerFeatures = protocol.writerFeatures.map(_.intersect(allowed))
+    )
   }
 
   // Delta adds the features that session defaults name to every new table. It can be told to

@@ -21,6 +21,7 @@ class ContradictionSuite extends TableSuite {
     (("delta.enableIcebergCompatV2", "false"), "WRONG_REQUIRED_TABLE_PROPERTY", "B2"),
     (("delta.enableIcebergCompatV1", "true"), "WRONG_REQUIRED_TABLE_PROPERTY", "B5"),
     (("delta.enableDeletionVectors", "true"), "WRONG_REQUIRED_TABLE_PROPERTY", "B6"),
+    (("delta.enableChangeDataCapture", "true"), "WRONG_REQUIRED_TABLE_PROPERTY", "B7"),
     (("delta.feature.deletionVectors", "supported"), "INCOMPATIBLE_TABLE_FEATURE", "A6"),
     (("delta.feature.rowTracking", "supported"), "INCOMPATIBLE_TABLE_FEATURE", "A6"),
     (("delta.feature.allowColumnDefaults", "supported"), "INCOMPATIBLE_TABLE_FEATURE", "A6")
@@ -144,6 +145,7 @@ class ContradictionSuite extends TableSuite {
     "delta.enableDeletionVectors" -> "true",
     "delta.enableRowTracking" -> "true",
     "delta.enableChangeDataFeed" -> "true",
+    "delta.enableChangeDataCapture" -> "true",
     "delta.feature.deletionVectors" -> "supported",
     "delta.feature.rowTracking" -> "enabled"
   )
@@ -187,6 +189,23 @@ class ContradictionSuite extends TableSuite {
     assertCompliant(table)
     assert(table.log.writerFeatures("v2Checkpoint"))
     assert(table.log.properties.get("delta.logRetentionDuration").contains("interval 7 days"))
+  }
+
+  // Delta asks a property's own key first, whichever of the two a session default sets.
+  test("an alternate key in the statement counts beside a session default for the property") {
+    val feed = default("delta.enableChangeDataFeed")
+    def create(table: TestTable, value: String): Unit = withConf(feed -> "true") {
+      sql(
+        s"CREATE TABLE ${table.name} USING delta TBLPROPERTIES ($on, " +
+          s"'delta.enableChangeDataCapture' = '$value') AS $someRows"
+      )
+    }
+    val (off, wanted) = (byPath(), byPath())
+    create(off, "false")
+    assertCompliant(off)
+    sql(s"UPDATE ${off.name} SET name = 'u' WHERE id = 1")
+    assert(count(off) == 2)
+    refusedFor("WRONG_REQUIRED_TABLE_PROPERTY", "B7", wanted)(create(wanted, "true"))
   }
 
   test("a session default that fits makes no noise") {

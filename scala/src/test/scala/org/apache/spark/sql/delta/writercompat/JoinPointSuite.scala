@@ -8,11 +8,13 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.files.{DelayedCommitProtocol, TransactionalWrite}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.apache.spark.sql.delta.hooks.PostCommitHook
+import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
+import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.testing.{ByteCode, Call, ClassFile, ClassFiles, SharedSpark}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -384,6 +386,43 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty[String, String])
     }
     assert(confs.get(key).contains("true"))
+  }
+
+  test(JoinPoints.AlternateKeys.id) {
+    val alternates = DeltaConfigs.getAllConfigs.values
+      .filter(_.alternateKeys.nonEmpty)
+      .map(config => config.key -> config.alternateKeys)
+    assert(alternates.toMap == WriterCompat.AlternateKeys)
+    val feed = DeltaConfigs.CHANGE_DATA_FEED
+    val other = feed.alternateKeys.head
+    // Its own key first, and the others only where that is not set.
+    for (own <- Seq(None, Some("true"), Some("false")); alternate <- Seq(None, Some("true"))) {
+      val properties = (own.map(feed.key -> _) ++ alternate.map(other -> _)).toMap
+      val read = properties.get(WriterCompat.keyOf(feed.key, properties)).contains("true")
+      assert(feed.fromMap(properties) == read, properties)
+    }
+  }
+
+  test(JoinPoints.LogFolders.id) {
+    val log = DeltaLog.forTable(spark, byPath().folder.toString)
+    val files = log.dataPath.getFileSystem(log.newDeltaHadoopConf())
+    log.createLogDirectoriesIfNotExists()
+    assert(files.listStatus(log.dataPath).map(_.getPath.getName).toSeq == Seq("_delta_log"))
+    assert(
+      files.listStatus(log.logPath).map(_.getPath.toUri.getPath).toSeq ==
+        Seq(FileNames.commitDirPath(log.logPath).toUri.getPath)
+    )
+    assert(files.listStatus(FileNames.commitDirPath(log.logPath)).isEmpty)
+  }
+
+  test(JoinPoints.CopiedProtocol.id) {
+    assertOverridden(classOf[OptimisticTransactionImpl], "updateProtocol", classOf[Protocol])(
+      classOf[Unit]
+    )
+    // Besides, it is called by commands that drop a feature.
+    val callers = callersOf(s"$delta/OptimisticTransactionImpl", "updateProtocol") ++
+      callersOf(transaction, "updateProtocol")
+    assert(callers.contains("CreateDeltaTableCommand.handleCreateTable"), callers)
   }
 
   test(JoinPoints.ColumnMapping.id) {

@@ -1,10 +1,13 @@
 package org.apache.spark.sql.delta.writercompat
 
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.delta.TransactionExecutionObserver
 import org.icebergwritercompat.testing.{Compliance, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
 
+import java.nio.file.Files
 import scala.util.Try
 
 /** What the suites on real tables have in common. */
@@ -53,6 +56,16 @@ abstract class TableSuite extends AnyFunSuite with SharedSpark {
     sql(s"CREATE TABLE ${table.name} ($columns) USING delta $clause")
     if (rows) insert(table)
     table
+  }
+
+  /** Puts a property into the log as another writer would, whom no guard asks. */
+  protected def store(table: TestTable, key: String, value: String): Unit = {
+    val metadata = table.log.metadata.deepCopy[ObjectNode]()
+    metadata.withObject("/configuration").put(key, value)
+    val commit = new ObjectMapper().createObjectNode().set[ObjectNode]("metaData", metadata)
+    val file = table.folder.resolve("_delta_log").resolve(f"${table.log.version + 1}%020d.json")
+    Files.writeString(file, commit.toString)
+    ()
   }
 
   /** What `late` comes to if it has read and written before `early` begins, and commits after. */
