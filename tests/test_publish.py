@@ -342,3 +342,27 @@ def test_commands(table: Table) -> None:
     assert code == 0 and "up to date" in text
     code, text = run("status", name, "--output", "json")
     assert (code, json.loads(text)["lag"]) == (0, 0)
+
+
+def test_char_and_varchar_in_other_readers(table: Table, duck: duckdb.DuckDBPyConnection) -> None:
+    """Spark shows a CHAR filled up with spaces, so that is how it has to be stored."""
+    table.create(
+        "id INT, c CHAR(5), v VARCHAR(5), s STRUCT<c: CHAR(3)>, a ARRAY<CHAR(3)>, "
+        "m MAP<CHAR(2), VARCHAR(3)>",
+        "PARTITIONED BY (c)",
+    )
+    spark = table.spark
+    row = "'ab' AS c, 'ab' AS v, named_struct('c', 'x') AS s, array('y') AS a, map('k', 'v') AS m"
+    spark.sql(f"INSERT INTO {table} SELECT 1 AS id, {row}")
+    spark.sql(f"SELECT 2 AS id, {row}").writeTo(table.name).append()
+    spark.sql(f"INSERT INTO {table} VALUES (3, null, null, null, null, null)")
+    location = publish(spark, table.name).metadata_location
+    expected = by_delta(spark.table(table.name))
+    assert "'ab   '" in expected[0]
+    assert by_pyiceberg(location) == expected
+    assert by_duckdb(duck, location) == expected
+    where = "c = 'ab   '"
+    found = by_delta(spark.table(table.name).where(where))
+    assert len(found) == 2
+    assert by_pyiceberg(location, row_filter=where) == found
+    assert by_duckdb(duck, location, where) == found

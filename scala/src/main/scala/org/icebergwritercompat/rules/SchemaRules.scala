@@ -4,6 +4,8 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.Source._
 
+import java.util.Locale
+
 /** Requirements on the schema, at every depth. */
 object SchemaRules {
 
@@ -150,7 +152,8 @@ object SchemaRules {
       extends TableRule(
         "C7",
         "Every type is one of integer, long, float, double, decimal, string, binary, boolean, " +
-          "timestamp, timestamp_ntz, date, array, map and struct.",
+          "timestamp, timestamp_ntz, date, array, map and struct; a char is a string that is stored " +
+          "with the spaces it is shown with.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       ) {
 
@@ -166,6 +169,20 @@ object SchemaRules {
             "nearest" -> SupportedTypes.nearest(node.dataType).sql
           )
       }
+
+    /** The violations of a table whose files may hold CHAR values without the spaces shown. */
+    def ofUnfilledFiles(table: TableState): Seq[Violation] =
+      for {
+        node <- table.nodes if node.isField
+        filledUp <- SupportedTypes.filledUp(node.metadata)
+      } yield violation(
+        Condition.UnsupportedDataType,
+        node.location,
+        Fix.callEnable(table, Seq("rewrite" -> true)),
+        "column" -> node.sqlPath,
+        "type" -> filledUp.toUpperCase(Locale.ROOT),
+        "nearest" -> "STRING, with the spaces of a CHAR in the files"
+      )
   }
 
   object TimestampNtzIsSupported

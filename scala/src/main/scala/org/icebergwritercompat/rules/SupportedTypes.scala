@@ -2,6 +2,8 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
 
+import scala.util.Try
+
 /** The types that a Delta table and an Iceberg v2 table have in common. */
 object SupportedTypes {
 
@@ -29,6 +31,20 @@ object SupportedTypes {
     case other if contains(other) && !isEmpty(other) => other
     case _                                           => StringType
   }
+
+  /**
+   * The type of a column with this metadata, if Spark fills up its values when it reads them: Delta
+   * keeps CHAR(n), at any depth, as a string, and its type here.
+   */
+  def filledUp(column: Metadata): Option[String] =
+    Option
+      .when(column.contains(rawType))(Try(column.getString(rawType)).toOption)
+      .flatten
+      .filter(fixedLength.findFirstIn(_).isDefined)
+
+  private val rawType = "__CHAR_VARCHAR_TYPE_STRING"
+
+  private val fixedLength = "(?i)(?<![a-z])char\\(".r
 
   /** The first partition column whose values Delta's log cannot hold exactly. */
   def lossyPartitionColumn(schema: StructType, partitionColumns: Seq[String]): Option[String] =

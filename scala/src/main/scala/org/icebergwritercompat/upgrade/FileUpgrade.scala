@@ -55,7 +55,8 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
     if (footer.isLeft) broken
     else {
       val columns = FileColumns.of(from, file)
-      (broken ++ foreignIds(broken) ++ misnamed(columns) ++ narrow(columns)).distinct
+      (broken ++ foreignIds(broken) ++ misnamed(columns) ++ narrow(columns) ++
+        unfilled(columns)).distinct
     }
   }
 
@@ -94,6 +95,20 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
             node.path,
             s"column ${node.sqlPath} has its field id on ${stored.getName}, and is not read from there"
           )
+      }
+
+  // Delta stores a CHAR as it comes, and Spark fills it up with spaces when it reads.
+  private def unfilled(columns: FileColumns): Seq[FileReason] =
+    columns.stored
+      .map(_.node)
+      .filter(node => node.isField && SupportedTypes.filledUp(node.metadata).isDefined)
+      .map { node =>
+        FileReason(
+          SchemaRules.TypesAreSupported.id,
+          node.path,
+          s"column ${node.sqlPath} is a CHAR, or holds one, and its values may lack the spaces they " +
+            "are shown with"
+        )
       }
 
   private def narrow(columns: FileColumns): Seq[FileReason] =

@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{FileRules, TableState, Violation}
+import org.icebergwritercompat.rules.{FileRules, SchemaRules, TableState, Violation}
 
 /** How the feature is switched on for a table that exists. */
 sealed trait Enabling {
@@ -83,6 +83,7 @@ object Enabling {
 
     override def findings(table: TableState): Seq[Violation] =
       FileRules.LiveFilesWereWrittenById.check(table, provenance) ++
+        SchemaRules.TypesAreSupported.ofUnfilledFiles(table) ++
         LiveFiles.of(transaction.snapshot, table).violations.map(_.violation)
 
     private def provenance: FileRules.Provenance =

@@ -2,12 +2,20 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet, Empty2Null}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeSet,
+  Empty2Null,
+  Expression
+}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.constraints.Constraint
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
-import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.types.{StringType, StructField}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
@@ -235,24 +243,38 @@ class GuardedTransaction(
     part
   }
 
-  // The log has no other empty string than null, and Iceberg takes the column from the file.
+  // What Delta shows and what a reader of Iceberg finds in the file must be the same. The log has
+  // no other empty string than null for a partition. Delta stores a CHAR as it comes, and Spark
+  // fills it up with spaces when it reads, so it is stored filled up.
   override protected def convertEmptyToNullIfNeeded(
       plan: SparkPlan,
       partitionColumns: Seq[Attribute],
       constraints: Seq[Constraint]
   ): SparkPlan = {
     val partitions = AttributeSet(partitionColumns)
-    def isConverted(column: Attribute) =
-      partitions.contains(column) && column.dataType == StringType
+    val fields = metadata.schema
+      .flatMap(field => Seq(field.name, DeltaColumnMapping.getPhysicalName(field)).map(_ -> field))
+      .toMap
+    def converted(column: Attribute): Expression = {
+      val filled = fields
+        .get(column.name)
+        .filter(field => SupportedTypes.filledUp(field.metadata).isDefined && isWhole(field))
+        .fold[Expression](column)(field =>
+          CharVarcharUtils.addPaddingForScan(column.withMetadata(field.metadata))
+        )
+      if (partitions.contains(column) && column.dataType == StringType) Empty2Null(filled)
+      else filled
+    }
     if (!isGuarded(metadata)) super.convertEmptyToNullIfNeeded(plan, partitionColumns, constraints)
-    else if (!plan.output.exists(isConverted)) plan
-    else
-      ProjectExec(
-        plan.output.map { column =>
-          if (isConverted(column)) Alias(Empty2Null(column), column.name)() else column
-        },
-        plan
-      )
+    else {
+      val columns = plan.output.map { column =>
+        converted(column) match {
+          case same: Attribute => same
+          case other           => Alias(other, column.name)()
+        }
+      }
+      if (columns == plan.output) plan else ProjectExec(columns, plan)
+    }
   }
 
   private def creating: Boolean = readVersion < 0 || replacing
@@ -294,6 +316,14 @@ class GuardedTransaction(
     newMetadata = newMetadata.map(plan.finish)
     newProtocol = newMetadata
       .flatMap(Protocol.upgradeProtocolFromMetadataForExistingTable(spark, _, protocol))
+  // The type that is noted beside a column is not kept up when fields are added to a struct; Spark
+  // shows such a column as it is stored.
+  private def isWhole(field: StructField): Boolean =
+    CharVarcharUtils
+      .getRawType(field.metadata)
+      .map(CharVarcharUtils.replaceCharVarcharWithString)
+      .exists(DataTypeUtils.sameType(_, field.dataType))
+
       .orElse(newProtocol)
     // Files that are appended meanwhile were not looked at.
     readWholeTable()
