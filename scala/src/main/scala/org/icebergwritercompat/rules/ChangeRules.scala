@@ -55,6 +55,24 @@ object ChangeRules {
     }
   }
 
+  object UniFormStaysOff
+      extends ChangeRule(
+        "B13+",
+        s"`${WriterCompat.UniversalFormats}` does not come to name `iceberg`.",
+        Clause(DeltaSpark, "UniversalFormat")
+      ) {
+
+    override def check(change: TableChange): Seq[Violation] =
+      if (
+        WriterCompat.isUniFormIceberg(change.before.properties) ||
+        !WriterCompat.isUniFormIceberg(change.after.properties)
+      ) Nil
+      else {
+        val fix = Fix.setProperty(change.before, WriterCompat.Publish, "true")
+        Seq(PropertyRules.uniForm(this, change.after, fix))
+      }
+  }
+
   object MaxColumnIdNeverFalls
       extends ChangeRule(
         "B4+",

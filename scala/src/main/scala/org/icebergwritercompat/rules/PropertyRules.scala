@@ -240,6 +240,44 @@ object PropertyRules {
         }
   }
 
+  private val onePublisher = "two publishers would write Iceberg metadata of the table side by " +
+    s"side; ${WriterCompat.Publish} publishes each commit"
+
+  /** UniForm where it writes Iceberg metadata. */
+  private[rules] def uniForm(rule: Rule, table: TableState, fix: String): Violation = Violation(
+    rule,
+    Condition.WrongRequiredTableProperty,
+    Location.Property(WriterCompat.UniversalFormats, table.property(WriterCompat.UniversalFormats)),
+    fix,
+    Map(
+      "property" -> WriterCompat.UniversalFormats,
+      "value" -> table.property(WriterCompat.UniversalFormats).getOrElse("not set"),
+      "required" -> "without iceberg",
+      "reason" -> onePublisher
+    )
+  )
+
+  object UniFormOff
+      extends TableRule(
+        "B13",
+        s"No table gets the feature while `${WriterCompat.UniversalFormats}` names `iceberg`.",
+        Clause(DeltaSpark, "UniversalFormat")
+      ) {
+
+    // A table that somebody else has given both stays as it is.
+    override def check(table: TableState): Seq[Violation] =
+      if (table.moment == Moment.Changing || !WriterCompat.isUniFormIceberg(table.properties)) Nil
+      else {
+        val fix = table.moment match {
+          case _: Moment.Creating => Fix.setProperty(table, WriterCompat.Publish, "true")
+          case _                  =>
+            val others = WriterCompat.otherUniversalFormats(table.properties)
+            Fix.setProperty(table, WriterCompat.UniversalFormats, others)
+        }
+        Seq(uniForm(this, table, fix))
+      }
+  }
+
   object FormatIsParquet
       extends TableRule(
         "B12",

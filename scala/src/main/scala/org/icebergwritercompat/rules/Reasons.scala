@@ -32,6 +32,8 @@ object Reasons {
     "B10" -> "Engines would disagree on which of the two versions counts.",
     "B11" -> "Rows would leave a table that promises to keep them.",
     "B12" -> "An Iceberg reader would take the files for Parquet and fail.",
+    "B13" -> "Readers of one of the two would not see what the other has published, or fail.",
+    "B13+" -> "Readers of one of the two would not see what the other has published, or fail.",
     "C1" -> "Iceberg finds a column by its id alone, so one without an id is not there.",
     "C2" -> "Writers that derive the name from the id would write the column under another name.",
     "C3" -> "Iceberg knows a column by its id alone, so two of one id cannot be told apart.",

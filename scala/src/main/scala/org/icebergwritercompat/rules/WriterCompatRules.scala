@@ -19,6 +19,7 @@ object WriterCompatRules {
     PropertyRules.RowTrackingOff,
     PropertyRules.NoProtocolVersions,
     PropertyRules.FormatIsParquet,
+    PropertyRules.UniFormOff,
     SchemaRules.TypesAreSupported,
     NameRules.NoEmptyStructs,
     NameRules.NamesAreDistinct,
@@ -60,6 +61,7 @@ object WriterCompatRules {
   /** What each step from one version to the next must meet, once the table has the feature. */
   val changeRules: Seq[ChangeRule] = Seq(
     ChangeRules.SwitchedOffWithTheFeatureOnly,
+    ChangeRules.UniFormStaysOff,
     ChangeRules.FeaturesStay,
     ChangeRules.PartitioningStays,
     ChangeRules.MapKeysStay,

@@ -8,36 +8,40 @@ import org.icebergwritercompat.WriterCompat
 import java.util.Locale
 
 /**
- * Sets the column mapping mode of new tables that have the feature and name no mode.
+ * Sets what Delta asks for before any transaction sees the properties of a new table that has the
+ * feature, unless the statement says otherwise.
  *
- * Delta gives a new table with any IcebergCompat the mode `name` before any transaction sees its
- * properties, and then nobody can tell that from a wish of the user.
+ * Delta gives a new table with any IcebergCompat the mode `name`, and then nobody can tell that
+ * from a wish of the user; and it refuses UniForm without an IcebergCompat in its own words.
  */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-    case create: CreateTable => withSpec(create, create.tableSpec)(s => create.copy(tableSpec = s))
+    case create: CreateTable =>
+      withSpec(create, create.tableSpec, Map.empty)(s => create.copy(tableSpec = s))
     case create: CreateTableAsSelect =>
-      withSpec(create, create.tableSpec)(s => create.copy(tableSpec = s))
+      withSpec(create, create.tableSpec, create.writeOptions)(s => create.copy(tableSpec = s))
     case replace: ReplaceTable =>
-      withSpec(replace, replace.tableSpec)(s => replace.copy(tableSpec = s))
+      withSpec(replace, replace.tableSpec, Map.empty)(s => replace.copy(tableSpec = s))
     case replace: ReplaceTableAsSelect =>
-      withSpec(replace, replace.tableSpec)(s => replace.copy(tableSpec = s))
+      withSpec(replace, replace.tableSpec, replace.writeOptions)(s => replace.copy(tableSpec = s))
   }
 
-  private def withSpec(plan: LogicalPlan, spec: TableSpecBase)(
+  // Delta takes what a DataFrame is written with for properties too.
+  private def withSpec(plan: LogicalPlan, spec: TableSpecBase, options: Map[String, String])(
       changed: TableSpecBase => LogicalPlan
-  ): LogicalPlan =
-    if (!isDelta(spec.provider) || !needsMode(spec.properties)) plan
-    else {
-      val properties =
-        spec.properties + (WriterCompat.ColumnMappingMode -> WriterCompat.IdMode)
+  ): LogicalPlan = {
+    val missing =
+      if (isDelta(spec.provider)) missingFrom(options ++ spec.properties)
+      else Map.empty[String, String]
+    if (missing.isEmpty) plan
+    else
       spec match {
-        case s: UnresolvedTableSpec => changed(s.copy(properties = properties))
-        case s: TableSpec           => changed(s.copy(properties = properties))
+        case s: UnresolvedTableSpec => changed(s.copy(properties = s.properties ++ missing))
+        case s: TableSpec           => changed(s.copy(properties = s.properties ++ missing))
         case _                      => plan
       }
-    }
+  }
 
   private def isDelta(provider: Option[String]): Boolean =
     provider.getOrElse(conf.defaultDataSourceName).equalsIgnoreCase("delta")
@@ -48,15 +52,26 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
     WriterCompat.IcebergCompatV3Enabled
   )
 
-  private def needsMode(properties: Map[String, String]): Boolean = {
+  private def missingFrom(properties: Map[String, String]): Map[String, String] = {
     val byKey = properties.map { case (key, value) => key.toLowerCase(Locale.ROOT) -> value }
     def get(key: String): Option[String] = byKey.get(key.toLowerCase(Locale.ROOT))
     def default(key: String): Option[String] =
       spark.sessionState.conf.getAllConfs
         .get("spark.databricks.delta.properties.defaults." + key.stripPrefix("delta."))
-    val enabled = get(WriterCompat.Enabled).orElse(default(WriterCompat.Enabled))
-    enabled.exists(_.trim.equalsIgnoreCase("true")) &&
-    compatVersions.exists(get(_).exists(_.trim.equalsIgnoreCase("true"))) &&
-    get(WriterCompat.ColumnMappingMode).isEmpty
+    def isTrue(value: Option[String]): Boolean = value.exists(_.trim.equalsIgnoreCase("true"))
+    val hasUniForm = WriterCompat.isUniFormIceberg(
+      get(WriterCompat.UniversalFormats).map(WriterCompat.UniversalFormats -> _).toMap
+    )
+    if (!isTrue(get(WriterCompat.Enabled).orElse(default(WriterCompat.Enabled)))) Map.empty
+    else {
+      val version = Option.when(hasUniForm && compatVersions.forall(get(_).isEmpty)) {
+        WriterCompat.IcebergCompatV2Enabled -> "true"
+      }
+      val mode = Option.when(
+        (version.isDefined || compatVersions.exists(key => isTrue(get(key)))) &&
+          get(WriterCompat.ColumnMappingMode).isEmpty
+      )(WriterCompat.ColumnMappingMode -> WriterCompat.IdMode)
+      (version ++ mode).toMap
+    }
   }
 }

@@ -184,7 +184,21 @@ object RuleExamples {
     ),
     log(PropertyRules.FormatIsParquet)(
       metaData("\"format\": {\"provider\": \"parquet\", \"options\": {}}")
-    )(metaData("\"format\": {\"provider\": \"orc\", \"options\": {}}"))
+    )(metaData("\"format\": {\"provider\": \"orc\", \"options\": {}}")),
+    sql(PropertyRules.UniFormOff, wrongProperty)(
+      "CREATE TABLE sales (id INT) USING delta TBLPROPERTIES (\n" +
+        "  'delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' = 'true')"
+    )(
+      "CREATE TABLE sales (id INT) USING delta TBLPROPERTIES (\n" +
+        "  'delta.enableIcebergWriterCompatV1' = 'true',\n" +
+        "  'delta.universalFormat.enabledFormats' = 'iceberg')"
+    )(
+      "Table shop.sales, rule B13: the property delta.universalFormat.enabledFormats is iceberg, " +
+        "but it must be without iceberg, because two publishers would write Iceberg metadata of " +
+        "the table side by side; icebergWriterCompat.publish publishes each commit.",
+      "Run: CREATE TABLE shop.sales (id INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' = 'true')"
+    )
   )
 
   private val columns: Seq[RuleExample] = Seq(
@@ -384,6 +398,14 @@ object RuleExamples {
         "be set to 'false' by itself, because Iceberg writers may rely on it. A table leaves " +
         "the feature whole.",
       "Run: ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
+    ),
+    sql(ChangeRules.UniFormStaysOff, wrongProperty, Seq(sales))(
+      "ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+    )("ALTER TABLE sales SET TBLPROPERTIES ('delta.universalFormat.enabledFormats' = 'iceberg')")(
+      "Table shop.sales, rule B13+: the property delta.universalFormat.enabledFormats is iceberg, " +
+        "but it must be without iceberg, because two publishers would write Iceberg metadata of " +
+        "the table side by side; icebergWriterCompat.publish publishes each commit.",
+      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
     ),
     log(ChangeRules.FeaturesStay, protocol(2, Nil, three :+ "appendOnly"))(
       protocol(2, Nil, three ++ Seq("appendOnly", "domainMetadata"))

@@ -115,8 +115,10 @@ object RulesPage {
       "when the feature is switched on for a table that has files, and when `CLONE` or `CONVERT TO " +
         "DELTA` takes files over."
     case NameRules.NoReservedNames => "when a table is created or replaced."
-    case _: TableRule              => "on every commit that leaves the table with the feature."
-    case _: ChangeRule             =>
+    case PropertyRules.UniFormOff  =>
+      "when a table is created or replaced, and when the feature is switched on."
+    case _: TableRule  => "on every commit that leaves the table with the feature."
+    case _: ChangeRule =>
       "on every commit to a table that has the feature, against the version that the commit follows."
     case _: ActionRule =>
       "on every such action of a commit, and on each live file when the feature is switched on."

@@ -52,6 +52,31 @@ class ChangeRulesSuite extends StepSuite {
     TableChange(table, table, kind)
   }
 
+  // B13+
+  private val formats = "delta.universalFormat.enabledFormats"
+  for (shape <- shapes; kind <- kinds) {
+    val table = CompliantTable.of(shape.schema)
+    val named = having(table, formats -> "hudi,iceberg")
+    refuses(UniFormStaysOff, s"$formats naming iceberg, $kind, with ${shape.name}") {
+      TableChange(table, named, kind)
+    } {
+      expect(
+        "WRONG_REQUIRED_TABLE_PROPERTY",
+        Location.Property(formats, Some("hudi,iceberg")),
+        "ALTER TABLE db.t SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+      )(
+        "property" -> formats,
+        "value" -> "hudi,iceberg",
+        "required" -> "without iceberg",
+        "reason" -> ("two publishers would write Iceberg metadata of the table side by side; " +
+          "icebergWriterCompat.publish publishes each commit")
+      )
+    }
+    passes(UniFormStaysOff, s"$formats that named iceberg before, $kind, with ${shape.name}") {
+      TableChange(named, having(table, formats -> "iceberg"), kind)
+    }
+  }
+
   // B1+
   for (shape <- shapes; kind <- kinds) {
     val table = CompliantTable.of(shape.schema)

@@ -12,7 +12,8 @@ class PropertyRulesSuite extends RuleSuite {
     ColumnMappingById,
     MaxColumnIdCoversAllIds,
     IcebergCompatV1Off,
-    DeletionVectorsOff
+    DeletionVectorsOff,
+    UniFormOff
   )
 
   private val nested = CompliantTable.of("s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>")
@@ -100,6 +101,51 @@ class PropertyRulesSuite extends RuleSuite {
         table.copy(properties = table.properties + (key -> "true"))
       }(wrong(key, Some("true"), "false", reason))
   }
+
+  private val feed = "delta.enableChangeDataFeed"
+  private val capture = "delta.enableChangeDataCapture"
+
+  for ((own, other) <- Seq(None -> "false", Some("false") -> "true"))
+    passes(ChangeDataFeedOff, s"$feed $own beside $capture = '$other'") {
+      nested.copy(properties = nested.properties ++ own.map(feed -> _) + (capture -> other))
+    }
+
+  for ((own, other, key) <- Seq((None, "true", capture), (Some("true"), "false", feed)))
+    refuses(ChangeDataFeedOff, s"$feed $own beside $capture = '$other'") {
+      nested.copy(properties = nested.properties ++ own.map(feed -> _) + (capture -> other))
+    }(wrong(key, Some("true"), "false", "Iceberg writers do not write change data files"))
+
+  private val formats = "delta.universalFormat.enabledFormats"
+
+  for {
+    shape <- shapes
+    (value, others) <- Seq("iceberg" -> "", "hudi,iceberg" -> "hudi", "Iceberg" -> "")
+    creating = Moment.Creating(replacing = false)
+    moment <- Seq(creating, Moment.Enabling, Moment.Changing)
+  } {
+    val table = CompliantTable.of(shape.schema)
+    def naming = table.copy(properties = table.properties + (formats -> value), moment = moment)
+    val what = s"$formats = '$value', $moment, with ${shape.name}"
+    if (moment == Moment.Changing) passes(UniFormOff, what)(naming)
+    else
+      refuses(UniFormOff, what)(naming) {
+        val fix =
+          if (moment == Moment.Enabling)
+            s"ALTER TABLE db.t SET TBLPROPERTIES ('$formats' = '$others')"
+          else Fix.setProperty(naming, "icebergWriterCompat.publish", "true")
+        expect("WRONG_REQUIRED_TABLE_PROPERTY", Location.Property(formats, Some(value)), fix)(
+          "property" -> formats,
+          "value" -> value,
+          "required" -> "without iceberg",
+          "reason" -> ("two publishers would write Iceberg metadata of the table side by side; " +
+            "icebergWriterCompat.publish publishes each commit")
+        )
+      }
+  }
+  for (value <- Seq("", "hudi"))
+    passes(UniFormOff, s"$formats = '$value'") {
+      having(formats, Some(value)).copy(moment = Moment.Enabling)
+    }
 
   private val maxColumnId = "delta.columnMapping.maxColumnId"
 

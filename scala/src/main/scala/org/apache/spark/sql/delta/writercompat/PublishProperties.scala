@@ -50,6 +50,9 @@ object PublishProperties {
         s"set together with $Enabled, because other tables may not be readable as Iceberg",
         s"ALTER TABLE $table SET TBLPROPERTIES ('$Enabled' = 'true', '$Publish' = 'true')"
       )
+    // UniForm that comes with the statement is a matter of the rules.
+    val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
+    if (starts && hasUniForm) throw byUniForm(table, properties)
     if (WriterCompat.isPublished(properties) && WriterCompat.isEnabled(properties))
       SupportedTypes.lossyPartitionColumn(metadata.schema, metadata.partitionColumns).foreach {
         column =>
@@ -59,6 +62,17 @@ object PublishProperties {
           )
       }
   }
+
+  /** The refusal to publish a table that UniForm publishes. */
+  def byUniForm(table: String, properties: Map[String, String]): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "UNIFORM",
+      Map(
+        "table" -> table,
+        "formats" -> properties(WriterCompat.UniversalFormats),
+        "others" -> WriterCompat.otherUniversalFormats(properties)
+      )
+    )
 
   private def isName(spark: SparkSession, value: String): Boolean =
     try spark.sessionState.sqlParser.parseMultipartIdentifier(value).size > 1

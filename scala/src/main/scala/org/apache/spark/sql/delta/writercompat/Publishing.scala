@@ -183,6 +183,8 @@ final class Publishing(
     def to(newest: Snapshot): Unit = {
       if (!WriterCompat.isEnabled(newest.metadata.configuration))
         throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
+      if (WriterCompat.isUniFormIceberg(newest.metadata.configuration))
+        throw PublishProperties.byUniForm(name, newest.metadata.configuration)
       publisher.takeOver()
       publisher.publishedVersion match {
         case None =>

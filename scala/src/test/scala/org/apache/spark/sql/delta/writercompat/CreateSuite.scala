@@ -88,6 +88,13 @@ class CreateSuite extends TableSuite {
     "saveAsTable" -> { table =>
       frame.write.format("delta").option(property, "true").saveAsTable(table.name)
     },
+    "saveAsTable with IcebergCompatV2 and without a mapping mode" -> { table =>
+      frame.write
+        .format("delta")
+        .option(property, "true")
+        .option("delta.enableIcebergCompatV2", "true")
+        .saveAsTable(table.name)
+    },
     "saveAsTable, overwriting nothing" -> { table =>
       frame.write.format("delta").mode("overwrite").option(property, "true").saveAsTable(table.name)
     },
