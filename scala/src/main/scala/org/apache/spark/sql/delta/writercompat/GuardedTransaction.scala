@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.{
@@ -14,6 +15,7 @@ import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.constraints.Constraint
+import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.types.{StringType, StructField}
 import org.icebergwritercompat.WriterCompat
@@ -21,6 +23,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
 
 import java.util.ConcurrentModificationException
+import scala.util.control.NonFatal
 
 /**
  * A transaction that keeps tables with the feature within the rules.
@@ -42,6 +45,27 @@ class GuardedTransaction(
 
   private var committingLarge: Option[DeltaOperations.Operation] = None
 
+  private val leftovers = new Leftovers(deltaLog, isNew = snapshot.version < 0)
+
+  override protected def getCommitter(outputPath: Path): DelayedCommitProtocol = {
+    val committer = super.getCommitter(outputPath)
+    leftovers.written(committer)
+    committer
+  }
+
+  /**
+   * Runs a step towards a table that is to be like `wanted`; if it fails, and would have given the
+   * table the feature, no folder is left of it.
+   */
+  private def leavingNothing[T](wanted: => Metadata)(step: => T): T =
+    try step
+    catch {
+      case NonFatal(e) =>
+        if (e.isInstanceOf[IcebergWriterCompatException] || isGuarded(wanted))
+          leftovers.removeFolders()
+        throw e
+    }
+
   override def updateMetadataForNewTable(metadata: Metadata): Unit = {
     replacing = readVersion >= 0
     super.updateMetadataForNewTable(metadata)
@@ -61,7 +85,7 @@ class GuardedTransaction(
   override protected def updateMetadataInternal(
       asked: Metadata,
       ignoreDefaultProperties: Boolean
-  ): Unit = {
+  ): Unit = leavingNothing(asked) {
     val proposed = NewTable.normalized(asked)
     // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
     val isClone = ignoreDefaultProperties
@@ -92,6 +116,13 @@ class GuardedTransaction(
     checkPublishing()
   }
 
+  // CREATE TABLE LIKE puts the other table's protocol in place of the one that the metadata needs.
+  override def updateProtocol(proposed: Protocol): Unit = newProtocol match {
+    case Some(needed) if creating && isGuarded(metadata) =>
+      super.updateProtocol(needed.merge(NewTable.withoutUnusable(proposed, profile)))
+    case _ => super.updateProtocol(proposed)
+  }
+
   /**
    * Makes this the transaction that gives a table with files the feature, which Delta's own update
    * of metadata has no way for. The caller has looked at the files, and commits by `commitLarge`:
@@ -104,6 +135,19 @@ class GuardedTransaction(
   }
 
   override protected def prepareCommit(
+      actions: Seq[Action],
+      op: DeltaOperations.Operation
+  ): Seq[Action] = leavingNothing(metadata) {
+    try preparedCommit(actions, op)
+    catch {
+      // Whoever loses a race may commit the same files in another transaction.
+      case NonFatal(e) if isGuarded(metadata) && !e.isInstanceOf[ConcurrentModificationException] =>
+        leftovers.removeFiles()
+        throw e
+    }
+  }
+
+  private def preparedCommit(
       actions: Seq[Action],
       op: DeltaOperations.Operation
   ): Seq[Action] = {
@@ -122,13 +166,6 @@ class GuardedTransaction(
     DryRun.stop(intended)
     if (isPublished) registerPostCommitHook(PublishHook)
     prepared
-  }
-
-  // CREATE TABLE LIKE puts the other table's protocol in place of the one that the metadata needs.
-  override def updateProtocol(proposed: Protocol): Unit = newProtocol match {
-    case Some(needed) if creating && isGuarded(metadata) =>
-      super.updateProtocol(needed.merge(NewTable.withoutUnusable(proposed, profile)))
-    case _ => super.updateProtocol(proposed)
   }
 
   // Delta makes the folders of a new table when it prepares the commit.
@@ -162,15 +199,17 @@ class GuardedTransaction(
     committingLarge = Some(op)
     val result =
       try
-        super.commitLarge(
-          spark,
-          // Checked while they are written: the log gets a commit whole or not at all.
-          checked(nonProtocolMetadataActions),
-          newProtocolOpt,
-          op,
-          context,
-          metrics
-        )
+        leavingNothing(metadata) {
+          super.commitLarge(
+            spark,
+            // Checked while they are written: the log gets a commit whole or not at all.
+            checked(nonProtocolMetadataActions),
+            newProtocolOpt,
+            op,
+            context,
+            metrics
+          )
+        }
       finally committingLarge = None
     // Delta runs no hooks after such a commit.
     if (isPublished)
@@ -277,6 +316,14 @@ class GuardedTransaction(
     }
   }
 
+  // The type that is noted beside a column is not kept up when fields are added to a struct; Spark
+  // shows such a column as it is stored.
+  private def isWhole(field: StructField): Boolean =
+    CharVarcharUtils
+      .getRawType(field.metadata)
+      .map(CharVarcharUtils.replaceCharVarcharWithString)
+      .exists(DataTypeUtils.sameType(_, field.dataType))
+
   private def creating: Boolean = readVersion < 0 || replacing
 
   private def isGuarded(metadata: Metadata): Boolean =
@@ -316,14 +363,6 @@ class GuardedTransaction(
     newMetadata = newMetadata.map(plan.finish)
     newProtocol = newMetadata
       .flatMap(Protocol.upgradeProtocolFromMetadataForExistingTable(spark, _, protocol))
-  // The type that is noted beside a column is not kept up when fields are added to a struct; Spark
-  // shows such a column as it is stored.
-  private def isWhole(field: StructField): Boolean =
-    CharVarcharUtils
-      .getRawType(field.metadata)
-      .map(CharVarcharUtils.replaceCharVarcharWithString)
-      .exists(DataTypeUtils.sameType(_, field.dataType))
-
       .orElse(newProtocol)
     // Files that are appended meanwhile were not looked at.
     readWholeTable()

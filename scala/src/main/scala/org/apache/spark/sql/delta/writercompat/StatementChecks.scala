@@ -1,18 +1,25 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
-import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
+import org.apache.spark.sql.delta.commands.{
+  CloneSource,
+  CloneTableCommand,
+  ConvertToDeltaCommand,
+  CreateDeltaTableCommand,
+  DeltaReorgTableCommand,
+  DeltaReorgTableMode
+}
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Moment, TableState, WriterCompatRules}
+import org.icebergwritercompat.rules._
 
 import scala.jdk.CollectionConverters._
 
@@ -33,10 +40,64 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         case relation: DataSourceV2Relation => refuseKernelWrite(relation.table)
         case _                              =>
       }
-    case stream: WriteToStream          => refuseKernelWrite(stream.sink)
-    case convert: ConvertToDeltaCommand => Converted.of(spark, convert).foreach(refuseConversion)
-    case _                              =>
+    case stream: WriteToStream           => refuseKernelWrite(stream.sink)
+    case convert: ConvertToDeltaCommand  => Converted.of(spark, convert).foreach(refuseConversion)
+    case reorg: DeltaReorgTableCommand   => checkReorg(reorg)
+    case create: CreateDeltaTableCommand =>
+      create.query.foreach {
+        case clone: CloneTableCommand => checkClone(create, clone)
+        case _                        =>
+      }
+    case _ =>
   }
+
+  // Delta may write all files anew before it switches UniForm on.
+  private def checkReorg(reorg: DeltaReorgTableCommand): Unit = reorg.target match {
+    case Guarded(table)
+        if reorg.reorgTableSpec.reorgTableMode == DeltaReorgTableMode.UNIFORM_ICEBERG =>
+      val after =
+        table.copy(properties = table.properties + (WriterCompat.UniversalFormats -> "iceberg"))
+      val change = TableChange(table, after, ChangeKind.Ordinary)
+      DryRun.refuseFirst(after, ChangeRules.UniFormStaysOff.check(change).iterator)
+    case _ =>
+  }
+
+  // Delta makes the folders of the clone first, and has its own say on the mapping mode next, which
+  // no clone can change: it is judged as the source has it.
+  private def checkClone(create: CreateDeltaTableCommand, clone: CloneTableCommand): Unit = {
+    val source = clone.sourceTable.metadata
+    val wanted = source.configuration ++
+      DeltaConfigs.validateConfigurations(clone.tablePropertyOverrides) -
+      WriterCompat.ColumnMappingMode ++
+      source.configuration.view.filterKeys(_ == WriterCompat.ColumnMappingMode)
+    val declared = NewTable.asStored(NewTable.normalized(source.copy(configuration = wanted)))
+    val isThere = create.mode == SaveMode.Ignore && create.existingTableOpt.isDefined
+    if (WriterCompat.isEnabled(wanted) && !isThere) {
+      def state(name: String) = TableStates.of(
+        name,
+        Moment.Creating(replacing = false),
+        clone.sourceTable.protocol,
+        declared,
+        TableStates.profile(spark)
+      )
+      val target = state(TableStates.nameOf(spark, Some(create.table), clone.targetPath))
+      DryRun.refuseFirst(
+        target,
+        WriterCompatRules.declarationRules.iterator
+          .flatMap(_.check(target))
+          .map(_.copy(fix = copyOf(clone.sourceTable, state)))
+      )
+    }
+  }
+
+  private def copyOf(source: CloneSource, state: String => TableState): String =
+    source.snapshot match {
+      case None          => Fix.copyInto(state(source.name))
+      case Some(version) =>
+        val copy =
+          Fix.copyInto(state(TableStates.nameOf(spark, source.catalogTable, source.dataPath)))
+        source.timeTravelOpt.fold(copy)(_ => s"$copy VERSION AS OF ${version.version}")
+    }
 
   // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
   // classes may be missing, so they are told by name.
