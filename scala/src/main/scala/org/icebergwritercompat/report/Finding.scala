@@ -1,7 +1,14 @@
 package org.icebergwritercompat.report
 
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Location, Reasons, SchemaNode, TableState, Violation}
+import org.icebergwritercompat.rules.{
+  ActionRules,
+  Location,
+  Reasons,
+  SchemaNode,
+  TableState,
+  Violation
+}
 
 /**
  * A broken requirement, as a person reads it.
@@ -47,6 +54,23 @@ object Finding {
       why = Reasons.of(violation.rule).getOrElse(""),
       fix = violation.fix
     )
+
+  /** The finding that tells of live files outside of the folder of the table. */
+  def elsewhere(files: Long, examples: Seq[String]): Finding = {
+    val rule = ActionRules.PathsAreWithinReach
+    Finding(
+      rule = rule.id,
+      clauses = rule.clauses.map(_.toString),
+      severity = Severity.Info,
+      place = Place.Files,
+      files = Some(files),
+      examples = examples,
+      found = s"$files live file(s) have absolute paths, as in a shallow clone",
+      required = rule.statement,
+      why = "The table stays readable only as long as these files are where they are.",
+      fix = ""
+    )
+  }
 
   /** The finding that tells that Delta itself would not run a statement. */
   def refusedByDelta(message: String): Finding =

@@ -44,6 +44,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
       // The footers tell; without mapping nothing in them counts.
       if (isMapped) Severity.Info else Severity.Warning
     else if (violation.rule == ActionRules.FilesHaveRowCount) Severity.Info
+    else if (violation.rule == ActionRules.PathsAreWithinReach) Severity.Error
     else if (violation.rule.isInstanceOf[ActionRule] || isWidened(violation) || isPast(violation))
       Severity.Warning
     else Severity.Error

@@ -11,6 +11,6 @@ object Severity {
   /** The feature is off, and switching it on takes new data files. */
   case object Warning extends Severity("warning")
 
-  /** The feature is off, and switching it on mends this by itself. */
+  /** Nothing to mend, or the feature is off, and switching it on mends this by itself. */
   case object Info extends Severity("info")
 }

@@ -20,17 +20,20 @@ object ActionRules {
     final override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case file: Added =>
         problem(table, file).toSeq.map { case (found, fix) =>
-          violation(
-            Condition.IncompatibleFileAction,
-            Location.File(file.path),
-            fix,
-            "file" -> file.path,
-            "found" -> found,
-            "required" -> statement
-          )
+          violation(file.path, found, fix)
         }
       case _ => Nil
     }
+
+    final protected def violation(path: String, found: String, fix: String): Violation =
+      violation(
+        Condition.IncompatibleFileAction,
+        Location.File(String.valueOf(path)),
+        fix,
+        "file" -> FileLocation.printable(path),
+        "found" -> found,
+        "required" -> statement
+      )
   }
 
   object FilesHaveRowCount
@@ -130,6 +133,20 @@ object ActionRules {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(file.repeated)("the commit adds it twice" -> Fix.copyInto(table))
+  }
+
+  object PathsAreWithinReach
+      extends AddedFileRule(
+        "D9",
+        "The path of a file is a URI; one without a scheme stays in the folder of the table, and " +
+          "one with a scheme has one that is known here.",
+        Clause(DeltaProtocol, "Add File and Remove File")
+      ) {
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+      file.location.problem
+        .orElse(Option.unless(file.isSchemeKnown)("nobody here knows the scheme of its path"))
+        .map(_ -> Fix.copyInto(table))
   }
 
   object NoChangeData

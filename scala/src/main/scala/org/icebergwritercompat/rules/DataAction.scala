@@ -10,14 +10,21 @@ object DataAction {
    *
    * @param repeated
    *   whether the same commit adds the same path already
+   * @param isSchemeKnown
+   *   whether there is a file system for the scheme of the path, or it has none
    */
   final case class Added(
       path: String,
       partitionValues: Map[String, String],
       statistics: Option[FileStatistics],
       hasDeletionVector: Boolean,
-      repeated: Boolean
-  ) extends DataAction
+      repeated: Boolean,
+      isSchemeKnown: Boolean = true
+  ) extends DataAction {
+
+    /** Where the path leads to. */
+    lazy val location: FileLocation = FileLocation.of(path)
+  }
 
   /** A file that is no longer live. */
   final case class Removed(path: String, dataChange: Boolean) extends DataAction

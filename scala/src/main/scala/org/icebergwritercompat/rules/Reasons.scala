@@ -63,6 +63,7 @@ object Reasons {
     "D4" -> "A time without a zone means another instant in each engine, so rows would be skipped.",
     "D5" -> "Iceberg readers of format version 2 would show rows that were deleted.",
     "D6" -> "Iceberg would count the rows of the file twice.",
+    "D9" -> "Readers would open a file that is none of the table's, or fail.",
     "D8" -> "Another engine would not know by which columns to cluster.",
     "D1f" -> "Iceberg's metadata would give a wrong row count, and engines answer `count(*)` from it.",
     "E0" -> "No engine can read the rows of the file.",

@@ -84,6 +84,7 @@ object WriterCompatRules {
     ActionRules.TimestampPartitionsInUtc,
     ActionRules.NoDeletionVectors,
     ActionRules.PathsOnce,
+    ActionRules.PathsAreWithinReach,
     ActionRules.NoChangeData,
     ActionRules.AppendOnlyKeepsRows,
     ActionRules.ClusteringByPhysicalName,

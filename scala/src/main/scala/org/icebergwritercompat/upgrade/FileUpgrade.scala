@@ -133,7 +133,12 @@ object FileUpgrade {
   /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
   private def unmendable(mode: String): Set[String] = {
     val always: Set[Rule] =
-      Set(FooterRules.FootersAreReadable, FooterRules.RequiredColumnsHaveNoNulls)
+      Set(
+        FooterRules.FootersAreReadable,
+        FooterRules.RequiredColumnsHaveNoNulls,
+        // Nobody writes rows into the table by a path that somebody else chose.
+        ActionRules.PathsAreWithinReach
+      )
     // In this mode Delta reads what has no id as null.
     val byMode: Set[Rule] =
       if (mode == WriterCompat.IdMode) Set(FooterRules.FieldsHaveTheirIds) else Set.empty

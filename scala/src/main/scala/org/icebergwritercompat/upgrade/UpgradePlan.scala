@@ -286,8 +286,9 @@ final class UpgradePlan(
       case (_, Severity.Warning)                       => rewriting
       case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
         node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
-      case (broken: FooterRule, _) => broken.fix(from)
-      case _                       => Fix.lookIntoHistory(from)
+      case (broken: FooterRule, _)              => broken.fix(from)
+      case (ActionRules.PathsAreWithinReach, _) => Fix.copyInto(from)
+      case _                                    => Fix.lookIntoHistory(from)
     }
 }
 
@@ -295,4 +296,8 @@ object UpgradePlan {
 
   /** The plan for a table that has the feature on. */
   val nothing: PlanFact = PlanFact(PlanMode.NoChange, Nil, Nil, 0, 0, Nil)
+
+  /** The plan for a table that has the feature on, and does not keep its rules. */
+  def mending(broken: Seq[Finding]): PlanFact =
+    PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, broken.map(_.fix).distinct)
 }

@@ -554,6 +554,10 @@ object RuleExamples {
       add("part-0.parquet", "", rows),
       add("part-0.parquet", "", rows)
     ),
+    log(ActionRules.PathsAreWithinReach)(
+      add("a%20b/part-0.parquet", "", rows),
+      add("file:///lake/cloned/part-0.parquet", "", rows)
+    )(add("%2e%2e/part-0.parquet", "", rows)),
     log(ActionRules.NoChangeData)(remove("part-0.parquet", dataChange = true))(
       """{"cdc": {"path": "_change_data/cdc-0.parquet", "partitionValues": {}, "size": 742,
         |  "dataChange": false}}""".stripMargin

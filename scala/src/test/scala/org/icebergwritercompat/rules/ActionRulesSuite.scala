@@ -142,6 +142,65 @@ class ActionRulesSuite extends StepSuite {
     )
   }
 
+  // D9
+  private val plainTable = CompliantTable.of("a INT")
+  Seq(
+    "a/b=c%2Fd/part-0.parquet",
+    "a/../part-0.parquet",
+    "./part-0.parquet",
+    "a%20b%25.parquet",
+    "..part-0.parquet",
+    "%5C.parquet",
+    "/lake/part-0.parquet",
+    "//host/lake/part-0.parquet",
+    "file:///lake/part-0.parquet",
+    "s3a://bucket/a%20b/part-0.parquet"
+  ).foreach { path =>
+    passes(PathsAreWithinReach, s"the path $path")(plainTable)(file.copy(path = path))
+  }
+  private val leaving = "its path leaves the folder of the table"
+  Seq(
+    "../secret.parquet" -> leaving,
+    "a/../../secret.parquet" -> leaving,
+    "a/b/../../../t/secret.parquet" -> leaving,
+    "%2e%2e/secret.parquet" -> leaving,
+    "a/%2E./..%2fsecret.parquet" -> leaving,
+    "..%5Csecret.parquet" -> leaving,
+    "jar:file:/x!/y" -> "its path is a URI that names no file",
+    "mailto:x" -> "its path is a URI that names no file",
+    "" -> "it has no path",
+    " " -> "it has no path",
+    "%zz" -> "its path is no URI",
+    "a b.parquet" -> "its path is no URI",
+    "a\\b.parquet" -> "its path is no URI",
+    "a%0Ab.parquet" -> "its path has a control character",
+    "a.parquet?b" -> "its path has a query or a fragment, which no file has",
+    "a.parquet#b" -> "its path has a query or a fragment, which no file has",
+    "a/.." -> "its path names no file",
+    "file:///" -> "its path names no file",
+    "." -> "its path names no file"
+  ).foreach { case (path, found) =>
+    refuses(PathsAreWithinReach, s"the path '$path'")(plainTable)(file.copy(path = path)) {
+      expect("INCOMPATIBLE_FILE_ACTION", Location.File(path), copy)(
+        "file" -> path,
+        "found" -> found,
+        "required" -> PathsAreWithinReach.statement
+      )
+    }
+  }
+  refuses(PathsAreWithinReach, "a scheme that nobody knows")(plainTable)(
+    file.copy(isSchemeKnown = false)
+  ) {
+    bad(PathsAreWithinReach, "nobody here knows the scheme of its path", copy)
+  }
+  test("D9 refuses no path, and control characters, in one line") {
+    Seq(null, "a\nb", "a\tb", "\u0000").foreach { path =>
+      val found = theOne(PathsAreWithinReach.check(plainTable, file.copy(path = path)))
+      assert(!found.parameters("file").exists(_.isControl))
+      assert(found.parameters.values.forall(_ != null))
+    }
+  }
+
   // D3, from the JSON in the log
   private val wide = CompliantTable.of("a INT, s STRUCT<x: INT, y: STRUCT<z: INT>>, l ARRAY<INT>")
   private val dropped =

@@ -2,24 +2,37 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
-import org.icebergwritercompat.rules.{DataAction, FileStatistics, TableState}
+import org.icebergwritercompat.rules.{DataAction, FileLocation, FileStatistics, TableState}
 
 import scala.collection.mutable
 
-/** Shows the actions of one commit to the rules, one after the other. */
-final class DataActions(table: TableState) {
+/**
+ * Shows the actions of one commit to the rules, one after the other.
+ *
+ * @param isKnown
+ *   whether there is a file system for the scheme of a path
+ */
+final class DataActions(table: TableState, isKnown: String => Boolean = _ => true) {
 
   private val added = mutable.HashSet.empty[String]
 
-  /** What the rules need to know of a file. */
-  def of(add: AddFile): DataAction.Added =
-    DataAction.Added(
+  /** What the rules need to know of a file that a commit adds. */
+  def of(add: AddFile): DataAction.Added = ofLive(add).copy(repeated = !added.add(add.path))
+
+  /** What the rules need to know of a live file, of which the log has one by each path. */
+  def ofLive(add: AddFile): DataAction.Added = {
+    val file = DataAction.Added(
       add.path,
       add.partitionValues,
       statistics(add),
       add.deletionVector != null,
-      repeated = !added.add(add.path)
+      repeated = false
     )
+    file.location match {
+      case FileLocation.Absolute(scheme) => file.copy(isSchemeKnown = isKnown(scheme))
+      case _                             => file
+    }
+  }
 
   /** What the rules need to know of the statistics of a file. */
   def statistics(add: AddFile): Option[FileStatistics] =

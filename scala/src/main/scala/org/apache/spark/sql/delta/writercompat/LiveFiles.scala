@@ -16,8 +16,19 @@ final case class LiveFiles(
     bytes: Long,
     rows: Option[Long],
     deletionVectors: Long,
-    violations: Seq[FilesViolation]
+    violations: Seq[FilesViolation],
+    elsewhere: Option[Elsewhere] = None
 )
+
+/** Live files outside of the folder of the table, by paths that name their place whole. */
+final case class Elsewhere(files: Long, examples: Vector[String]) {
+
+  private[writercompat] def and(other: Elsewhere): Elsewhere =
+    Elsewhere(files + other.files, (examples ++ other.examples).take(Finding.MaxExamples))
+
+  /** The same as a finding, which breaks no rule. */
+  def finding: Finding = Finding.elsewhere(files, examples)
+}
 
 /** A rule that live files break: the first such violation, and which files. */
 final case class FilesViolation(violation: Violation, files: Long, examples: Vector[String]) {
@@ -59,14 +70,26 @@ object LiveFiles {
         Iterator.single(files.foldLeft(Found.nothing)(_.and(_, shown, table)))
       }
       .fold(Found.nothing)(_ and _)
+    val schemes = new KnownSchemes(snapshot.deltaLog.newDeltaHadoopConf())
+    val (known, unknown) = found.elsewhere.partition { case (scheme, _) => schemes(scheme) }
     LiveFiles(
       found.files,
       found.bytes,
       Option.when(found.withoutRows == 0)(found.rows),
       found.deletionVectors,
-      WriterCompatRules.actionRules.flatMap(found.broken.get)
+      WriterCompatRules.actionRules.flatMap(found.and(unreachable(table, unknown)).broken.get),
+      known.values.reduceOption(_ and _)
     )
   }
+
+  private def unreachable(table: TableState, files: Map[String, Elsewhere]): Found =
+    files.values.foldLeft(Found.nothing) { (all, where) =>
+      val rule = ActionRules.PathsAreWithinReach
+      val file = DataAction
+        .Added(where.examples.head, Map.empty, None, false, false, isSchemeKnown = false)
+      val broken = rule.check(table, file).map(FilesViolation(_, where.files, where.examples))
+      all.and(Found.nothing.copy(broken = broken.map(rule -> _).toMap))
+    }
 
   private final case class Found(
       files: Long,
@@ -74,7 +97,8 @@ object LiveFiles {
       rows: Long,
       withoutRows: Long,
       deletionVectors: Long,
-      broken: Map[ActionRule, FilesViolation]
+      broken: Map[ActionRule, FilesViolation],
+      elsewhere: Map[String, Elsewhere]
   ) {
 
     def and(other: Found): Found =
@@ -86,11 +110,14 @@ object LiveFiles {
         deletionVectors + other.deletionVectors,
         other.broken.foldLeft(broken) { case (all, (rule, more)) =>
           all.updated(rule, all.get(rule).fold(more)(_ and more))
+        },
+        other.elsewhere.foldLeft(elsewhere) { case (all, (scheme, more)) =>
+          all.updated(scheme, all.get(scheme).fold(more)(_ and more))
         }
       )
 
     def and(file: AddFile, shown: DataActions, table: TableState): Found = {
-      val action = shown.of(file)
+      val action = shown.ofLive(file)
       val violations = for {
         rule <- WriterCompatRules.actionRules
         violation <- rule.check(table, action).headOption
@@ -103,16 +130,21 @@ object LiveFiles {
           rows.getOrElse(0L),
           if (rows.isEmpty) 1 else 0,
           if (file.deletionVector == null) 0 else 1,
-          violations.toMap
+          violations.toMap,
+          action.location match {
+            case FileLocation.Absolute(scheme) =>
+              Map(scheme -> Elsewhere(1, Vector(FileLocation.printable(file.path))))
+            case _ => Map.empty
+          }
         )
       )
     }
 
     private def example(file: AddFile, violation: Violation): String =
-      file.path + violation.parameters.get("found").fold("")(": " + _)
+      FileLocation.printable(file.path) + violation.parameters.get("found").fold("")(": " + _)
   }
 
   private object Found {
-    val nothing: Found = Found(0, 0, 0, 0, 0, Map.empty)
+    val nothing: Found = Found(0, 0, 0, 0, 0, Map.empty, Map.empty)
   }
 }

@@ -95,7 +95,7 @@ final class TableInspector(spark: SparkSession) {
     val weight = judgement(state, files)
     (WriterCompatRules.check(state) ++ known)
       .map(weight.finding)
-      .toSeq ++ files.violations.map(_.finding(weight))
+      .toSeq ++ files.violations.map(_.finding(weight)) ++ files.elsewhere.map(_.finding)
   }
 
   /** The version of the table that is asked for. */
