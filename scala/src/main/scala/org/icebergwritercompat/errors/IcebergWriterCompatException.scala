@@ -249,6 +249,42 @@ object IcebergWriterCompatException {
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(s"ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.$reason", parameters)
 
+  /** The refusal to publish a version that breaks rules. */
+  def brokenVersion(
+      table: TableState,
+      version: Long,
+      broken: Seq[Violation]
+  ): IcebergWriterCompatException =
+    notPublishable(
+      "BREAKS_RULES",
+      Map(
+        "table" -> table.name,
+        "version" -> version.toString,
+        "rule" -> broken.map(_.rule.id).distinct.mkString(", "),
+        "count" -> broken.size.toString,
+        "findings" -> list(broken.map(v => s"${v.rule.id}: ${explanation(table, v)}")),
+        "fix" -> broken.head.fix
+      )
+    )
+
+  /** The answer where the feature is on for a table that breaks its rules. */
+  def enabledButBroken(
+      table: String,
+      broken: Seq[(String, String, String)]
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.ENABLED_BUT_BROKEN",
+      Map(
+        "table" -> table,
+        "rule" -> broken.map(_._1).distinct.mkString(", "),
+        "count" -> broken.size.toString,
+        "findings" -> list(broken.map { case (rule, found, mend) =>
+          s"$rule: $found Run: $mend"
+        }),
+        "fix" -> broken.head._3
+      )
+    )
+
   /** The answer to a question about what is published where nothing is. */
   def notPublished(table: String): IcebergWriterCompatException =
     new IcebergWriterCompatException("ICEBERG_WRITER_COMPAT_NOT_PUBLISHED", Map("table" -> table))

@@ -13,6 +13,7 @@ import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg._
 import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
+import org.icebergwritercompat.rules.Moment
 
 import java.io.FileNotFoundException
 import java.nio.file.FileAlreadyExistsException
@@ -188,13 +189,14 @@ final class Publishing(
       publisher.takeOver()
       publisher.publishedVersion match {
         case None =>
-          note(
-            publisher.create(newest.version, newest.timestamp, definition(newest), live(newest))
-          )
+          val files = live(newest)
+          note(publisher.create(newest.version, newest.timestamp, definition(newest), files))
         case Some(version) if version == newest.version => publisher.mend()
         case Some(version) if version < newest.version  =>
+          val judged = judge(newest)
+          judged.refuse()
           val gap =
-            try !follow(version, newest)
+            try !follow(version, newest, judged)
             catch { case _: FileNotFoundException | _: Publishing.LogGap => true }
           if (gap) whole(newest)
         case Some(version) =>
@@ -213,10 +215,10 @@ final class Publishing(
     }
 
     // False where the commits do not lead to the newest version.
-    private def follow(from: Long, newest: Snapshot): Boolean = {
+    private def follow(from: Long, newest: Snapshot, judged: PublishRules): Boolean = {
       var pending: Option[TableDefinition] = None
       var reached = from
-      val fits = commits(from + 1, newest.version).forall { commit =>
+      val fits = commits(from + 1, newest, judged).forall { commit =>
         pending = commit.definition.orElse(pending)
         !commit.changesFiles || {
           val known = newest.checksumOpt.filter(_ => commit.version == newest.version)
@@ -241,18 +243,48 @@ final class Publishing(
     private def note(what: Published): Unit = published = published.and(what)
   }
 
-  private def commits(from: Long, to: Long): Iterator[DeltaCommit] = {
+  private def commits(
+      from: Long,
+      newest: Snapshot,
+      judgedNewest: PublishRules
+  ): Iterator[DeltaCommit] = {
     val files = CoordinatedCommitsUtils.commitFilesIterator(log, catalogTable, from)
-    Iterator.iterate(from)(_ + 1).takeWhile(_ <= to).map { version =>
+    var judged = judgedNewest
+    Iterator.iterate(from)(_ + 1).takeWhile(_ <= newest.version).map { version =>
       if (!files.hasNext) throw new Publishing.LogGap
       val (file, found) = files.next()
       if (found != version) throw new Publishing.LogGap
-      commit(version, file)
+      val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+      actions.collectFirst { case changed: Metadata => changed }.foreach { changed =>
+        judged = judge(version, newest.protocol, changed)
+      }
+      // What one commit broke, a later one may have mended: then the version counts.
+      if (isBroken(judged, actions) && isBroken(judge(at(version)), actions))
+        throw new Publishing.LogGap
+      commit(version, file, actions)
     }
   }
 
-  private def commit(version: Long, file: FileStatus): DeltaCommit = {
-    val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+  private def at(version: Long): Snapshot =
+    log.getSnapshotAt(version, catalogTableOpt = catalogTable)
+
+  private def isBroken(judged: PublishRules, actions: Seq[Action]): Boolean =
+    judged.isBroken || {
+      val shown = judged.ofCommit
+      actions.exists { case add: AddFile => shown(add).nonEmpty; case _ => false }
+    }
+
+  private def judge(version: Snapshot): PublishRules =
+    judge(version.version, version.protocol, version.metadata)
+
+  private def judge(version: Long, protocol: Protocol, metadata: Metadata): PublishRules =
+    new PublishRules(
+      version,
+      TableStates.of(name, Moment.Changing, protocol, metadata, TableStates.profile(spark)),
+      new KnownSchemes(log.newDeltaHadoopConf())
+    )
+
+  private def commit(version: Long, file: FileStatus, actions: Seq[Action]): DeltaCommit = {
     val info = actions.collectFirst { case info: CommitInfo => info }
     DeltaCommit(
       version,
@@ -263,17 +295,18 @@ final class Publishing(
     )
   }
 
-  private def live(snapshot: Snapshot): Iterator[AddedFile] =
-    snapshot.allFiles.toLocalIterator().asScala.map(added)
-
-  private def added(add: AddFile): AddedFile = {
-    if (add.deletionVector != null)
-      throw IcebergWriterCompatException.notPublishable(
-        "FILE",
-        Map("table" -> name, "file" -> add.path, "found" -> "it has a deletion vector")
-      )
-    AddedFile(add.path, add.partitionValues, add.size, add.stats, add.dataChange)
+  // The same pass refuses a file that breaks a rule.
+  private def live(snapshot: Snapshot): Iterator[AddedFile] = {
+    val judged = judge(snapshot)
+    judged.refuse()
+    snapshot.allFiles.toLocalIterator().asScala.map { add =>
+      judged.refuse(add)
+      added(add)
+    }
   }
+
+  private def added(add: AddFile): AddedFile =
+    AddedFile(add.path, add.partitionValues, add.size, add.stats, add.dataChange)
 
   private def definition(snapshot: Snapshot): TableDefinition = definition(snapshot.metadata)
 
@@ -297,6 +330,6 @@ object Publishing {
   // Each lost race means that somebody else published.
   private val retries = 20
 
-  /** A commit is not there any more. */
+  /** A commit is not there any more, or breaks a rule. */
   private final class LogGap extends RuntimeException
 }

@@ -41,7 +41,9 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val snapshot = table.update()
     if (isOn(snapshot)) {
       val report = inspector.check(name, None)
-      report.copy(kind = ReportKind.Plan, plan = Some(UpgradePlan.nothing))
+      val broken = Upgrading.broken(report)
+      val fact = if (broken.isEmpty) UpgradePlan.nothing else UpgradePlan.mending(broken)
+      report.copy(kind = ReportKind.Plan, plan = Some(fact))
     } else {
       val judged = judge(snapshot, None)
       val state = judged.target.from
@@ -65,8 +67,15 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   /** Does what [[plan]] tells, or refuses with it. */
   def run(): UpgradeResult = {
     val snapshot = table.update()
-    if (isOn(snapshot)) unchanged(snapshot)
-    else {
+    if (isOn(snapshot)) {
+      val broken = Upgrading.broken(inspector.check(name, None))
+      if (broken.nonEmpty)
+        throw IcebergWriterCompatException.enabledButBroken(
+          name,
+          broken.map(finding => (finding.rule, finding.found, finding.fix))
+        )
+      unchanged(snapshot)
+    } else {
       val judged = judge(snapshot, None)
       // Nothing is taken away for an upgrade that cannot be.
       val plan = planOf(judged)
@@ -392,6 +401,10 @@ object Upgrading {
       verdicts.put(version, found)
       found
     }
+
+  /** What a table with the feature breaks. */
+  private def broken(report: TableReport): Seq[Finding] =
+    report.findings.filter(_.severity == Severity.Error)
 
   private def isTooEarly(error: DeltaTableFeatureException): Boolean = Set(
     "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
