@@ -4,6 +4,7 @@ import org.apache.iceberg.SchemaParser
 import org.apache.spark.sql.delta.writercompat.{
   DeltaTables,
   IcebergRows,
+  MalformedLog,
   Proving,
   PublishHook,
   Publishing,
@@ -46,7 +47,9 @@ object IcebergWriterCompat {
    * written anew.
    */
   def enable(spark: SparkSession, table: String): Boolean =
-    Upgrading.of(spark, table, "auto", rewrite = false, Nil).run().changed
+    explained(spark, table) {
+      Upgrading.of(spark, table, "auto", rewrite = false, Nil).run().changed
+    }
 
   /**
    * Switches the feature on for a table, given by name or path; what that did, as JSON.
@@ -65,7 +68,9 @@ object IcebergWriterCompat {
       rewrite: Boolean,
       drop: JList[String]
   ): String =
-    ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq).run())
+    explained(spark, table) {
+      ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq).run())
+    }
 
   /** What that would do, as the JSON of a report; nothing is written. */
   def upgradePlan(
@@ -79,11 +84,11 @@ object IcebergWriterCompat {
 
   /** Takes the feature out of a table, given by name or path; false if it was not there. */
   def disable(spark: SparkSession, table: String): Boolean =
-    DeltaTables.disable(spark, DeltaTables.find(spark, table))
+    explained(spark, table)(DeltaTables.disable(spark, DeltaTables.find(spark, table)))
 
   /** Whether a table, given by name or path, has the feature on. */
   def isEnabled(spark: SparkSession, table: String): Boolean =
-    DeltaTables.isEnabled(DeltaTables.find(spark, table))
+    explained(spark, table)(DeltaTables.isEnabled(DeltaTables.find(spark, table)))
 
   /** The report of `Reports.check` as JSON; the newest version for null. */
   def check(spark: SparkSession, table: String, version: java.lang.Long): String =
@@ -114,11 +119,15 @@ object IcebergWriterCompat {
 
   /** Publishes the newest version of a table as Iceberg; what that did, as JSON. */
   def publish(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish()))
+    explained(spark, table) {
+      IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish()))
+    }
 
   /** How far a table is published as Iceberg, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).status()))
+    explained(spark, table) {
+      IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).status()))
+    }
 
   /**
    * Waits until what commits have left to be published in the background is; false if that takes
@@ -159,6 +168,10 @@ object IcebergWriterCompat {
 
   /** All rules as a JSON array. */
   def rules: String = ReportJson.of(WriterCompatRules.all)
+
+  // What is wrong with the log is told by the field; all else as it comes.
+  private def explained[T](spark: SparkSession, table: String)(answer: => T): T =
+    MalformedLog.explained(spark, table)(identity)(answer)
 
   private def optional(number: java.lang.Long): Option[Long] = Option(number).map(_.longValue)
 }

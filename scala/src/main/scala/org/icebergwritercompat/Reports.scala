@@ -1,20 +1,23 @@
 package org.icebergwritercompat
 
-import org.apache.spark.sql.delta.DeltaThrowable
-import org.apache.spark.sql.{AnalysisException, SparkSession}
-import org.apache.spark.sql.delta.writercompat.{TableHistory, TableInspector, Upgrading, WouldBreak}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.writercompat.{
+  MalformedLog,
+  TableHistory,
+  TableInspector,
+  Upgrading,
+  WouldBreak
+}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.TableReport
-
-import scala.util.control.NonFatal
 
 /** Reports on tables, given by name or path; none of them writes anything. */
 object Reports {
 
   /** What the log of a table breaks, at a version or at the newest. */
   def check(spark: SparkSession, table: String, version: Option[Long]): TableReport =
-    answer(table)(new TableInspector(spark).check(table, version))
+    answer(spark, table)(new TableInspector(spark).check(table, version))
 
   /** The same, and what its data files break; at most `files` of them are opened. */
   def verify(
@@ -23,19 +26,21 @@ object Reports {
       version: Option[Long],
       files: Option[Long]
   ): TableReport =
-    answer(table)(new TableInspector(spark).verify(table, version, files))
+    answer(spark, table)(new TableInspector(spark).verify(table, version, files))
 
   /** Which version of a table broke which rule first. */
   def history(spark: SparkSession, table: String): TableReport =
-    answer(table)(new TableHistory(spark).of(table))
+    answer(spark, table)(new TableHistory(spark).of(table))
 
   /** What an ALTER, CREATE or REPLACE statement would do. */
   def wouldBreak(spark: SparkSession, statement: String): TableReport =
-    answer(statement)(new WouldBreak(spark).statement(statement))
+    answer(spark, new WouldBreak(spark).tableIn(statement))(
+      new WouldBreak(spark).statement(statement)
+    )
 
   /** What it would mean if the columns of a table were these. */
   def wouldBreak(spark: SparkSession, table: String, schema: StructType): TableReport =
-    answer(table)(new WouldBreak(spark).schema(table, schema))
+    answer(spark, table)(new WouldBreak(spark).schema(table, schema))
 
   /** What it takes to switch the feature on, once its data files have been looked at. */
   def plan(
@@ -45,14 +50,9 @@ object Reports {
       rewrite: Boolean,
       drop: Seq[String]
   ): TableReport =
-    answer(table)(Upgrading.of(spark, table, mode, rewrite, drop).plan())
+    answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop).plan())
 
   // What Spark and Delta object to is clear already; the others are of the log.
-  private def answer(table: String)(report: => TableReport): TableReport =
-    try report
-    catch {
-      case e @ (_: AnalysisException | _: DeltaThrowable | _: IcebergWriterCompatException) =>
-        throw e
-      case NonFatal(e) => throw IcebergWriterCompatException.unreadable(table, e)
-    }
+  private def answer(spark: SparkSession, table: => String)(report: => TableReport): TableReport =
+    MalformedLog.explained(spark, table)(IcebergWriterCompatException.unreadable(table, _))(report)
 }

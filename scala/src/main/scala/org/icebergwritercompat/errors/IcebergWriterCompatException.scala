@@ -1,6 +1,7 @@
 package org.icebergwritercompat.errors
 
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
+import org.icebergwritercompat.report.MalformedField
 import org.icebergwritercompat.rules._
 
 import java.util.{Map => JMap}
@@ -377,6 +378,27 @@ object IcebergWriterCompatException {
     )
 
   private val rewriteFailed = "ICEBERG_WRITER_COMPAT_REWRITE_FAILED"
+
+  /** The answer where a field of the log of a table is not what Delta reads. */
+  def malformedLog(
+      table: String,
+      version: Long,
+      file: String,
+      field: MalformedField,
+      cause: Throwable
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_MALFORMED_LOG",
+      Map(
+        "table" -> table,
+        "version" -> version.toString,
+        "file" -> file,
+        "field" -> field.field,
+        "found" -> field.found,
+        "required" -> field.required
+      ),
+      cause
+    )
 
   /** The answer where the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =

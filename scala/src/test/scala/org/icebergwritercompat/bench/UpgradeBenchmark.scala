@@ -4,6 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.writercompat.{RecordingObserver, Upgrading}
+import org.icebergwritercompat.Reports
 import org.icebergwritercompat.kernel.KernelTable
 import org.icebergwritercompat.testing.{Compliance, TestTable}
 
@@ -29,7 +30,8 @@ object UpgradeBenchmark {
       Seq("many" -> many, "few" -> few).foreach { case (name, files) =>
         worker.ask(s"make $name $files")
       }
-      val questions = Seq("clone many", "upgrade many", "upgrade few", "rewrite few")
+      val questions =
+        Seq("clone many", "upgrade many", "check many", "upgrade few", "rewrite few")
       val taken = (0 to (if (settings.quick) 2 else 4))
         .map { i =>
           val order = if (i % 2 == 0) questions else questions.reverse
@@ -60,6 +62,11 @@ object UpgradeBenchmark {
             s"$many files, metadata only: with a look at each footer before ÷ SHALLOW CLONE",
             samples("upgrade many")(answer => answer(0) + answer(1)),
             samples("clone many")(_.head)
+          ),
+          Row.ratio(
+            s"$many files: `check` with the load it begins with ÷ Delta's own load of the table",
+            samples("check many")(_(1)),
+            samples("check many")(_.head)
           ),
           Row.ratio(
             s"$few files: written anew ÷ metadata only",
@@ -96,6 +103,7 @@ object UpgradeWorker {
         case Seq("make", name, files) => worker.make(name, files.toInt); Seq(0d)
         case Seq("clone", name)       => Seq(worker.clone(name))
         case Seq("upgrade", name)     => worker.upgrade(name)
+        case Seq("check", name)       => worker.check(name)
         case Seq("rewrite", name)     => Seq(worker.rewrite(name))
         case other                    => sys.error(other.mkString(" "))
       }
@@ -145,6 +153,23 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
       (committing - begin) / 1e6,
       (end - committing) / 1e6,
       (runtime.totalMemory - runtime.freeMemory) / 1e6
+    )
+  }
+
+  /** Milliseconds until Delta has all files of a table in memory, and of a whole `check`. */
+  def check(name: String): Seq[Double] = {
+    val table = asMade(name)
+    def load() = {
+      DeltaLog.clearCache()
+      DeltaLog.forTable(spark, table.toString).update().allFiles.count()
+    }
+    load()
+    Seq(
+      timed(load()),
+      timed {
+        DeltaLog.clearCache()
+        Reports.check(spark, table.toString, None)
+      }
     )
   }
 

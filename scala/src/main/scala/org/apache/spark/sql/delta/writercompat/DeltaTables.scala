@@ -35,7 +35,7 @@ object DeltaTables {
     }
 
   // As Spark takes a relative path of a DataFrame reader.
-  private def absolute(spark: SparkSession, folder: String): String = {
+  private[writercompat] def absolute(spark: SparkSession, folder: String): String = {
     val path = new Path(folder)
     if (path.isAbsolute) folder
     else path.getFileSystem(spark.sessionState.newHadoopConf()).makeQualified(path).toString
@@ -53,5 +53,6 @@ object DeltaTables {
   }
 
   // A name has no slash outside of backquotes.
-  private def isPath(table: String): Boolean = table.replaceAll("`[^`]*`", "").contains("/")
+  private[writercompat] def isPath(table: String): Boolean =
+    table.replaceAll("`[^`]*`", "").contains("/")
 }

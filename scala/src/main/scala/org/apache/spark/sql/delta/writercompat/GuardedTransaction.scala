@@ -1,7 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta._
-import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction, Metadata, Protocol}
 import org.apache.spark.sql.delta.constraints.Constraint
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
@@ -87,6 +87,15 @@ class GuardedTransaction(
       ignoreDefaultProperties: Boolean
   ): Unit = leavingNothing(asked) {
     val proposed = NewTable.normalized(asked)
+    if (wasGuarded && !creating) {
+      checkColumnMapping()
+      // Delta goes on from it to give out the next id.
+      val highest = proposed.configuration.get(WriterCompat.MaxColumnId)
+      if (highest.exists(value => value == null || value.toLongOption.isEmpty)) {
+        val table = stateWith(proposed)
+        refuseFirst(table, PropertyRules.MaxColumnIdCoversAllIds.check(table).iterator)
+      }
+    }
     // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
     val isClone = ignoreDefaultProperties
     if (switchesOn(proposed) && !isClone) switchOn(proposed)
@@ -122,6 +131,21 @@ class GuardedTransaction(
       super.updateProtocol(needed.merge(NewTable.withoutUnusable(proposed, profile)))
     case _ => super.updateProtocol(proposed)
   }
+
+  override def writeFiles(
+      inputData: Dataset[_],
+      writeOptions: Option[DeltaOptions],
+      isOptimize: Boolean,
+      additionalConstraints: Seq[Constraint]
+  ): Seq[FileAction] = {
+    checkColumnMapping()
+    super.writeFiles(inputData, writeOptions, isOptimize, additionalConstraints)
+  }
+
+  // Delta finds out in the middle of its work, if at all, that a column has no id that is a number.
+  private def checkColumnMapping(): Unit =
+    if (isGuarded(metadata))
+      refuseFirst(tableState, SchemaRules.FieldsHaveIdAndPhysicalName.check(tableState).iterator)
 
   /**
    * Makes this the transaction that gives a table with files the feature, which Delta's own update
@@ -453,7 +477,7 @@ class GuardedTransaction(
   private def checked(actions: Iterator[Action]): Iterator[Action] = {
     lazy val guarded = isGuarded(metadata)
     lazy val table = tableState
-    lazy val shown = new DataActions(table)
+    lazy val shown = new DataActions(table, new KnownSchemes(deltaLog.newDeltaHadoopConf()))
     actions.map { action =>
       if (guarded)
         shown.of(action).foreach(a => refuseFirst(table, WriterCompatRules.check(table, a)))

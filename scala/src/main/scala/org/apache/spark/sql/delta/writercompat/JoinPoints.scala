@@ -189,6 +189,13 @@ object JoinPoints {
     "VACUUM would delete Iceberg's metadata, and data files that readers of Iceberg still need"
   )
 
+  val WriteFiles: JoinPoint = JoinPoint(
+    "write-files",
+    "TransactionalWrite.writeFiles with four parameters, which the others call",
+    "a table whose columns have no ids is refused before any data file is written",
+    "the write would fail in its tasks, by an error that does not name the column"
+  )
+
   val Committer: JoinPoint = JoinPoint(
     "committer",
     "TransactionalWrite.getCommitter, called once by writeFiles, and the folder that " +
@@ -212,6 +219,7 @@ object JoinPoints {
     LostRaces,
     EmptyStrings,
     Vacuum,
+    WriteFiles,
     Committer,
     SealedFeatures,
     FeatureMap,

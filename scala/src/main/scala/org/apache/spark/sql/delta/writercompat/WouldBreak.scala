@@ -16,6 +16,7 @@ import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 
 import java.util.Locale
+import scala.util.Try
 
 /** A table as it is. */
 private final case class Existing(table: DeltaTableV2, snapshot: Snapshot, state: TableState)
@@ -60,6 +61,12 @@ final class WouldBreak(spark: SparkSession) {
     }
     report.copy(statement = Some(text))
   }
+
+  /** The table that a statement is about, or the statement where that cannot be told. */
+  def tableIn(text: String): String =
+    Try(nameIn(spark.sessionState.sqlParser.parsePlan(text))).toOption
+      .filter(_.nonEmpty)
+      .getOrElse(text)
 
   /** What it would mean if the columns of the table were these, matched by name. */
   def schema(name: String, schema: StructType): TableReport = {

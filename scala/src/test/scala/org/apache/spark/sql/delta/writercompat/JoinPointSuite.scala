@@ -4,7 +4,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
 import org.apache.hadoop.mapreduce.{TaskAttemptID, TaskType}
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.files.{DelayedCommitProtocol, TransactionalWrite}
 import org.apache.spark.sql.execution.SparkPlan
@@ -305,6 +305,20 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     intercept[IllegalStateException](VacuumGuard.weave(woven.bytes))
     intercept[IllegalStateException](
       VacuumGuard.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
+    )
+  }
+
+  test(JoinPoints.WriteFiles.id) {
+    val all = classOf[TransactionalWrite].getMethods.filter(_.getName == "writeFiles").toSeq
+    val writes = all.filter(_.getParameterCount == 4)
+    assert(
+      writes.map(_.getParameterTypes.toSeq).distinct == Seq(
+        Seq(classOf[Dataset[_]], classOf[Option[_]], classOf[Boolean], classOf[Seq[_]])
+      )
+    )
+    assert(
+      callersOf(s"$delta/files/TransactionalWrite", "getCommitter") ==
+        Set("TransactionalWrite.writeFiles")
     )
   }
 

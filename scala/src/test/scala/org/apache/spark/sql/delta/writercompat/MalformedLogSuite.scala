@@ -1,0 +1,142 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.spark.SparkThrowable
+import org.icebergwritercompat.IcebergWriterCompat
+import org.icebergwritercompat.testing.{Malformation, MalformedLogs, TestTable}
+
+import java.util.{ArrayList => JArrayList}
+import scala.util.{Failure, Try}
+
+/**
+ * Logs in which one field is malformed: every door answers, or says what is wrong by a condition,
+ * and commits nothing.
+ */
+class MalformedLogSuite extends TableSuite {
+
+  private type Door = (String, TestTable => Any)
+
+  /** Ours. */
+  private val doors: Seq[Door] = Seq(
+    "check" -> (t => IcebergWriterCompat.check(spark, t.name, null)),
+    "publish" -> (t => IcebergWriterCompat.publish(spark, t.name)),
+    "status" -> (t => IcebergWriterCompat.publishStatus(spark, t.name)),
+    "verify" -> (t => IcebergWriterCompat.verify(spark, t.name, null, null)),
+    "history" -> (t => IcebergWriterCompat.history(spark, t.name)),
+    "would_break" -> (t =>
+      IcebergWriterCompat.wouldBreak(spark, s"ALTER TABLE ${t.name} ADD COLUMN z INT")
+    ),
+    "dry run" -> (t =>
+      IcebergWriterCompat.upgradePlan(spark, t.name, "auto", false, new JArrayList[String])
+    ),
+    "enable" -> (t => IcebergWriterCompat.enable(spark, t.name)),
+    "table function" -> (t => sql(s"SELECT * FROM iceberg_writer_compat_check('${t.name}')"))
+  )
+
+  /** Delta's, which ours is asked by. */
+  private val statements: Seq[Door] = Seq(
+    "INSERT" -> (t => sql(s"INSERT INTO ${t.name} VALUES (2, array(1, 2), 'y')")),
+    "ALTER" -> (t => sql(s"ALTER TABLE ${t.name} ADD COLUMN z INT")),
+    "VACUUM" -> (t => sql(s"VACUUM ${t.name} DRY RUN"))
+  )
+
+  private lazy val good: TestTable = {
+    val table = managed()
+    sql(
+      s"CREATE TABLE ${table.name} (a INT, l ARRAY<INT>, p STRING) USING delta PARTITIONED BY (p) " +
+        s"TBLPROPERTIES ($on)"
+    )
+    sql(s"INSERT INTO ${table.name} VALUES (1, array(1, 2), 'x')")
+    table
+  }
+
+  private def conditionOf(e: Throwable): Option[String] = e match {
+    case e: SparkThrowable => Option(e.getCondition)
+    case _                 => None
+  }
+
+  private def isOurs(condition: String) = condition.contains("ICEBERG_WRITER_COMPAT_")
+
+  private def problemsAt(door: Door, m: Malformation, table: TestTable): Seq[String] = {
+    val (name, go) = door
+    val version = table.log.version
+    Try(go(table)) match {
+      case Failure(e) =>
+        val condition = conditionOf(e)
+        val what = s"$m: $name: ${condition.getOrElse(e.getClass.getName)}: ${e.getMessage}"
+        val clear = condition.exists(c => isOurs(c) || c.startsWith("DELTA_"))
+        Option.unless(clear)(what).toSeq ++ malformedProblems(e, m, table).map(_ + what) ++
+          Option.when(table.log.version != version)(s"committed: $what")
+      case _ => Nil
+    }
+  }
+
+  private def malformedProblems(e: Throwable, m: Malformation, table: TestTable): Seq[String] =
+    e match {
+      case e: SparkThrowable
+          if Option(e.getCondition).contains("ICEBERG_WRITER_COMPAT_MALFORMED_LOG") =>
+        val said = e.getMessageParameters
+        val version = if (m.field.head == "add") "1" else "0"
+        // A part that is not there may be what is missing in the whole, and the other way round.
+        val field = said.get("field")
+        Option.unless(said.get("table") == table.name)("names another table: ").toSeq ++
+          Option.unless(said.get("version") == version)("names another version: ") ++
+          Option.unless(field.startsWith(m.place) || m.place.startsWith(field))(
+            "names another field: "
+          )
+      case _ => Nil
+    }
+
+  // Each case goes through one of the doors, and each field through all that it has cases for.
+  for {
+    ((place, malformations), first) <-
+      MalformedLogs.all.groupBy(_.place).toSeq.sortBy(_._1).zipWithIndex
+  } test(s"$place is malformed in ${malformations.size} ways") {
+    val problems = malformations.zipWithIndex.flatMap { case (m, i) =>
+      val table = MalformedLogs.copyOf(good, m)
+      problemsAt(doors((first + i) % doors.size), m, table)
+    }
+    assert(problems == Nil, problems.mkString("\n", "\n", ""))
+  }
+
+  private def isDeltas(table: TestTable): Boolean =
+    Try(spark.table(table.name).collect()).isFailure
+
+  for {
+    place <- Seq(
+      "metaData.format.options",
+      "metaData.schemaString.fields.0.metadata.delta.columnMapping.id",
+      "metaData.configuration.delta.columnMapping.maxColumnId",
+      "add.size"
+    )
+  } test(s"statements where $place is malformed are refused by a condition, or are Delta's") {
+    val problems = for {
+      m <- MalformedLogs.all.filter(_.place == place)
+      table = MalformedLogs.copyOf(good, m)
+      if !isDeltas(table)
+      statement <- statements
+      problem <- problemsAt(statement, m, table)
+    } yield problem
+    assert(problems == Nil, problems.mkString("\n", "\n", ""))
+  }
+
+  // Delta cannot even read such a table, and only finds out while it works.
+  for (value <- Seq("is text", "is missing", "is null"))
+    test(s"a column id that $value is refused before a task runs") {
+      val id = "metaData.schemaString.fields.0.metadata.delta.columnMapping.id"
+      val m = MalformedLogs.all.find(m => m.place == id && m.what == value).get
+      val table = MalformedLogs.copyOf(good, m)
+      Seq[TestTable => Any](
+        t => sql(s"INSERT INTO ${t.name} VALUES (2, array(1, 2), 'y')"),
+        t =>
+          spark
+            .sql("SELECT 2 AS a, array(1, 2) AS l, 'y' AS p")
+            .write
+            .format("delta")
+            .mode("append")
+            .save(t.folder.toString),
+        t => sql(s"ALTER TABLE ${t.name} ADD COLUMN z INT")
+      ).foreach { write =>
+        refusedFor("MISSING_COLUMN_MAPPING_METADATA", "C1", table)(write(table))
+      }
+    }
+}
