@@ -23,7 +23,7 @@ from iceberg_writer_compat import cli
 REPORTS = ("check", "verify", "history")
 
 
-def run(*arguments: object, text: str | None = None) -> Result:
+def run(*arguments: object, text: str | bytes | None = None) -> Result:
     return CliRunner().invoke(cli.main, [str(argument) for argument in arguments], input=text)
 
 
@@ -63,8 +63,15 @@ def test_help() -> None:
         ["check", "t", "--output", "html", "/"],
         ["check", "t", "--at-version", "-1"],
         ["check", "t", "--at-version", "x"],
+        ["check", "t", "--at-version", "99999999999999999999"],
         ["check", "--from-file", "no-such-file"],
+        ["check", "--from-file", "/"],
+        ["check", "t", "--from-file", os.devnull, "--at-version", "-99999999999999999999"],
         ["verify", "t", "--files", "0"],
+        ["verify", "t", "--files", "9223372036854775808"],
+        ["enable", "t", "--parallelism", "0"],
+        ["enable", "t", "--journal", "/"],
+        ["prove", "t", "--versions", "9223372036854775808"],
         ["history", "t", "--at-version", "1"],
         ["would-break"],
         ["would-break", "--table", "t"],
@@ -217,6 +224,64 @@ def test_tables_from_a_file(good: str, bad: str, tmp_path: Path) -> None:
     result = run("check", "--from-file", listed)
     assert result.exit_code == 2
     assert result.stderr == "There is no Delta table to look at.\n"
+
+
+def test_a_file_as_editors_leave_it(good: str, tmp_path: Path) -> None:
+    listed = tmp_path / "tables.txt"
+    listed.write_bytes(b"\xef\xbb\xbf# mine\r\n" + good.encode() + b"\r\n\r\n" + good.encode())
+    for result in (
+        run("check", "--from-file", listed),
+        run("check", "--from-file", "-", text=listed.read_bytes()),
+    ):
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "2 tables" not in result.stdout
+
+
+@pytest.mark.parametrize("content", [b"t\nt\xff\n", b"\xff\xfet\x00", b"\xc3"])
+def test_a_file_that_is_no_text(content: bytes, tmp_path: Path) -> None:
+    listed = tmp_path / "tables.txt"
+    listed.write_bytes(content)
+    for command in (*REPORTS, "enable"):
+        for name, result in (
+            (listed, run(command, "--from-file", listed)),
+            ("Standard input", run(command, "--from-file", "-", text=content)),
+        ):
+            line = content.count(b"\n", 0, 3) + 1
+            assert result.exit_code == 2
+            assert f"{name} is no text in UTF-8: see line {line}." in result.stderr.replace(
+                "\n", " "
+            )
+
+
+@pytest.mark.parametrize("version", [-1, 2**63, 10**30])
+def test_numbers_that_the_jvm_has_not(table: Table, version: int) -> None:
+    with pytest.raises(ValueError, match="version is a number from 0 to"):
+        iceberg_writer_compat.check(table.spark, table.name, version)
+    with pytest.raises(ValueError, match="files is a number from 1 to"):
+        iceberg_writer_compat.verify(table.spark, table.name, files=version)
+    with pytest.raises(TypeError, match="version is a whole number"):
+        iceberg_writer_compat.check(table.spark, table.name, 1.5)  # type: ignore[call-overload]
+
+
+def test_streams_that_are_closed() -> None:
+    command = Path(sys.executable).with_name("iceberg-writer-compat")
+
+    def answer(redirected: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command} {redirected}"],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return done.returncode, done.stderr
+
+    code, said = answer("check --from-file - <&-")
+    assert (code, said.splitlines()[-1]) == (2, "Error: Standard input is closed.")
+    said_of_output = "The answer could not be written: "
+    assert answer("explain > /dev/full") == (2, f"{said_of_output}No space left on device.\n")
+    assert answer("explain | true") == (2, f"{said_of_output}Broken pipe.\n")
+    code, said = answer("explain C17 < /dev/null > /dev/null")
+    assert (code, said) == (0, "")
 
 
 def test_tables_of_a_schema(spark: SparkSession) -> None:

@@ -24,6 +24,7 @@ from iceberg_writer_compat import (
 from sessions import DELTA_EXTENSION, OWN_EXTENSION
 
 BOTH = f"{DELTA_EXTENSION},{OWN_EXTENSION}"
+REVERSED = f"{OWN_EXTENSION},{DELTA_EXTENSION}"
 LINE = ".".join(pyspark.__version__.split(".")[:2])
 ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-core:1.12.0"
 ICEBERG_JARS = [
@@ -139,12 +140,12 @@ def test_configuring_twice_changes_nothing(package: Path) -> None:
         ("", BOTH),
         ("x.Y", f"x.Y,{BOTH}"),
         (DELTA_EXTENSION, BOTH),
-        (OWN_EXTENSION, BOTH),
+        (OWN_EXTENSION, REVERSED),
         (BOTH, BOTH),
-        (f"{OWN_EXTENSION},{DELTA_EXTENSION}", BOTH),
+        (REVERSED, REVERSED),
         (f"{DELTA_EXTENSION}, x.Y", f"{DELTA_EXTENSION},x.Y,{OWN_EXTENSION}"),
         (f"{BOTH},x.Y,{DELTA_EXTENSION}", f"{BOTH},x.Y"),
-        (f"{OWN_EXTENSION},x.Y", f"x.Y,{BOTH}"),
+        (f"{OWN_EXTENSION},x.Y", f"{OWN_EXTENSION},x.Y,{DELTA_EXTENSION}"),
     ],
 )
 def test_extensions(given: str, expected: str) -> None:

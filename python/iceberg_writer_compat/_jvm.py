@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,22 @@ def table_name(table: object) -> str:
     if isinstance(table, os.PathLike):
         return os.fsdecode(table)
     raise TypeError(f"A table is given by its name or path, but this is of type {type(table)}.")
+
+
+# The JVM counts no further.
+LONGEST = 2**63 - 1
+
+
+def whole_number(what: str, value: object, least: int) -> int | None:
+    """A whole number as the JVM takes it; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} is a whole number, but this is of type {type(value)}.")
+    number = operator.index(value)
+    if not least <= number <= LONGEST:
+        raise ValueError(f"{what} is a number from {least} to {LONGEST}, but not {number}.")
+    return number
 
 
 def name_parts(spark: SparkSession, name: str) -> list[str]:

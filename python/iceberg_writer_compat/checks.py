@@ -43,8 +43,8 @@ def check(
         version: The version to look at; by default the latest.
     """
     door = _jvm.require(spark)
-    session = spark._jsparkSession
-    return _answer(spark, tables, lambda table: door.check(session, table, version))
+    session, at = spark._jsparkSession, _jvm.whole_number("version", version, least=0)
+    return _answer(spark, tables, lambda table: door.check(session, table, at))
 
 
 @overload
@@ -73,8 +73,9 @@ def verify(
         files: The most files to open of a table, spread evenly; by default all.
     """
     door = _jvm.require(spark)
-    session = spark._jsparkSession
-    return _answer(spark, tables, lambda table: door.verify(session, table, version, files))
+    session, at = spark._jsparkSession, _jvm.whole_number("version", version, least=0)
+    most = _jvm.whole_number("files", files, least=1)
+    return _answer(spark, tables, lambda table: door.verify(session, table, at, most))
 
 
 @overload

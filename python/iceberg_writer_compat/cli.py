@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import click
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -27,7 +29,7 @@ _REFUSED = 1
 _FAILED = 2
 _INTERRUPTED = 130
 
-_ERRORS = (compat.IcebergWriterCompatError, PySparkException, Py4JJavaError)
+_ERRORS = (compat.IcebergWriterCompatError, PySparkException, Py4JError)
 
 
 def _examples(*commands: str) -> str:
@@ -86,6 +88,13 @@ def _command(
             except _ERRORS as error:
                 _say(error)
                 code = _exit_code(error)
+            except UnicodeEncodeError as error:
+                said = f"The answer has characters that are no text in {error.encoding}."
+                click.echo(said, err=True)
+                code = _FAILED
+            except OSError as error:
+                _say_of_system(error)
+                code = _FAILED
             except KeyboardInterrupt:
                 # Click would make it the exit code of a table that does not comply.
                 code = _INTERRUPTED
@@ -94,6 +103,18 @@ def _command(
         return main.command(name, cls=cls, epilog=_examples(*examples))(invoke)
 
     return make
+
+
+def _say_of_system(error: OSError) -> None:
+    """Says what the system objects to, which mostly is writing the answer."""
+    what = str(error)
+    if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
+        what = f"The answer could not be written: {error.strerror}."
+        # Python would try once more when it ends.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with suppress(OSError):
+        click.echo(what, err=True)
 
 
 def _options(*options: Callable[[_Run], _Run]) -> Callable[[_Run], _Run]:
@@ -268,7 +289,7 @@ _tables_options = _options(
     click.option(
         "--from-file",
         "listed",
-        type=click.File(encoding="utf-8"),
+        type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
         metavar="FILE",
         help="The tables that a file names, one a line; - is standard input. Empty lines and "
         "lines that begin with # are passed over.",
@@ -278,7 +299,7 @@ _tables_options = _options(
 _version_option = click.option(
     "--at-version",
     "version",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, _jvm.LONGEST),
     metavar="N",
     help="Look at this version of the table instead of the latest.",
 )
@@ -289,7 +310,7 @@ def _report(
     tables: Sequence[str],
     schemas: Sequence[str],
     catalogs: Sequence[str],
-    listed: TextIO | None,
+    listed: str | None,
     form: str,
     html_file: str | None,
     settings: dict[str, str],
@@ -308,14 +329,35 @@ def _named(
     tables: Sequence[str],
     schemas: Sequence[str],
     catalogs: Sequence[str],
-    listed: TextIO | None,
+    listed: str | None,
 ) -> list[str]:
     """The tables that are named one by one, here or in a file."""
-    lines = [line.strip() for line in listed or ()]
+    lines = [] if listed is None else _lines(listed)
     names = [*tables, *(line for line in lines if line and not line.startswith("#"))]
     if not (names or schemas or catalogs or listed):
         raise click.UsageError("Name a TABLE, or use --schema, --catalog or --from-file.")
     return names
+
+
+def _lines(listed: str) -> list[str]:
+    """The lines of a file, or of standard input, without the space around them."""
+    name = "Standard input" if listed == "-" else listed
+    try:
+        if listed != "-":
+            content = Path(listed).read_bytes()
+        elif sys.stdin is None:
+            raise click.UsageError("Standard input is closed.")
+        else:
+            content = sys.stdin.buffer.read()
+    except OSError as error:
+        raise click.UsageError(f"{name} could not be read: {error.strerror or error}.") from error
+    try:
+        # Some editors begin a file with a mark.
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise click.UsageError(f"{name} is no text in UTF-8: see line {line}.") from error
+    return [line.strip() for line in re.split("\r\n|\r|\n", text)]
 
 
 def _names(
@@ -416,7 +458,7 @@ def check(version: int | None, **arguments: Any) -> int:
 @_version_option
 @click.option(
     "--files",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, _jvm.LONGEST),
     metavar="N",
     help="Open at most N data files of each table, spread evenly, instead of all.",
 )
@@ -555,7 +597,7 @@ def enable(
     tables: Sequence[str],
     schemas: Sequence[str],
     catalogs: Sequence[str],
-    listed: TextIO | None,
+    listed: str | None,
     form: str,
     html_file: str | None,
     settings: dict[str, str],
@@ -743,7 +785,7 @@ def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
 )
 @click.option(
     "--versions",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, _jvm.LONGEST),
     default=10,
     show_default=True,
     metavar="N",

@@ -88,12 +88,9 @@ def _exclude_unneeded(builder: SparkSession.Builder, packages: Sequence[str]) ->
 
 
 def _set_extensions(builder: SparkSession.Builder) -> None:
-    extensions = list(dict.fromkeys(_entries(builder, "spark.sql.extensions")))
-    if _jvm.DELTA_EXTENSION not in extensions:
-        extensions = [e for e in extensions if e != _jvm.OWN_EXTENSION] + [_jvm.DELTA_EXTENSION]
-    delta = extensions.index(_jvm.DELTA_EXTENSION)
-    if _jvm.OWN_EXTENSION not in extensions[delta:]:
-        extensions = [e for e in extensions if e != _jvm.OWN_EXTENSION] + [_jvm.OWN_EXTENSION]
+    # Their order makes no difference.
+    wanted = [*_entries(builder, "spark.sql.extensions"), _jvm.DELTA_EXTENSION, _jvm.OWN_EXTENSION]
+    extensions = dict.fromkeys(wanted)
     builder.config("spark.sql.extensions", ",".join(extensions))
 
 

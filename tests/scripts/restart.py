@@ -47,6 +47,24 @@ spark = (
     .getOrCreate()
 )
 assert_guarded(spark, "reversed")
+# Each thing that is injected beside Delta's works in this order too: the rules of the analyzer, the
+# checks of statements, and the table functions.
+table = f"delta.`{warehouse / 'injected'}`"
+spark.sql(
+    f"CREATE TABLE {table} (a INT) USING delta TBLPROPERTIES ('delta.checkpointPolicy' = 'v2', "
+    "'delta.enableIcebergWriterCompatV1' = 'true', 'delta.enableIcebergCompatV2' = 'true')"
+)
+assert oracle.check(warehouse / "injected") == []
+try:
+    spark.sql(f"ALTER TABLE {table} DROP FEATURE v2Checkpoint")
+except UnsupportedOperationException as error:
+    assert "INCOMPATIBLE_TABLE_FEATURE" in str(error.getCondition())
+else:
+    raise AssertionError("what leaves checkpoint protection behind was not refused")
+assert oracle.versions(warehouse / "injected") == [0]
+assert (
+    spark.sql(f"SELECT * FROM iceberg_writer_compat_check('{warehouse / 'injected'}')").count() == 0
+)
 # A builder with the helper takes the session that is there.
 assert configure_spark_with_iceberg_writer_compat(local_builder(warehouse)).getOrCreate() is spark
 

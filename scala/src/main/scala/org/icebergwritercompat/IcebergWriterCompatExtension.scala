@@ -6,7 +6,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.{ColumnMappingByIdRule, ReportFunctions}
 
 /**
- * The entry in `spark.sql.extensions`, to be listed after Delta's own.
+ * The entry in `spark.sql.extensions`, beside Delta's own: before or after it makes no difference.
  *
  * Installs the guard when the session is created, and fails the session if that cannot be done.
  */
