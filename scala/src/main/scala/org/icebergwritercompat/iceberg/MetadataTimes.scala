@@ -29,7 +29,7 @@ private[iceberg] object MetadataTimes {
    */
   def withoutPast(table: TableMetadata): TableMetadata = {
     val current = Option(table.currentSnapshot).map(_.snapshotId)
-    val past = table.snapshots.asScala.map(_.snapshotId).filterNot(current.contains)
+    val past = table.snapshots.asScala.map(_.snapshotId).filterNot(current.contains).toSet
     val builder = TableMetadata.buildFrom(table).removeSnapshots(past.map(Long.box).asJava)
     val json = tree(TableMetadataParser.toJson(build(builder, Some(table))))
     Seq("snapshot-log", "metadata-log").foreach(json.putArray)
