@@ -13,6 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import java.lang.{Integer => JInteger, Long => JLong}
 import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
 import java.time.ZoneOffset
 import java.util.{HashMap => JHashMap}
 import scala.collection.mutable
@@ -45,20 +46,32 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
 
   leaves.foreach { case (id, leaf) => byName.put(s"col-$id", leaf) }
 
+  private val leavesById: Array[Leaf] = {
+    val few = leaves.filter(_._1 < mostById)
+    val all = new Array[Leaf](few.keys.maxOption.fold(0)(_ + 1))
+    few.foreach { case (id, leaf) => all(id) = leaf }
+    all
+  }
+
   /** The metrics of a file; `None` where the statistics do not tell how many rows it has. */
   def of(statistics: String, partition: StructLike): Option[Metrics] =
     Option(statistics)
-      .flatMap { text =>
-        Try(Using.resource(factory.createParser(text)) { parser =>
-          val reading = new Reading(parser)
-          reading.all()
-          reading
-        }).toOption
-      }
+      .flatMap(text => quickly(text).orElse(thoroughly(text)))
       .filter(_.rows >= 0)
       .map(metrics(_, partition))
 
-  private def metrics(read: Reading, partition: StructLike): Metrics = {
+  private def quickly(text: String): Option[Found] = {
+    val found = new Found
+    Option.when(new PlainStatistics(text, found).read())(found)
+  }
+
+  private def thoroughly(text: String): Option[Found] = {
+    val found = new Found
+    Try(Using.resource(factory.createParser(text))(new Reading(_, found).all())).toOption
+      .map(_ => found)
+  }
+
+  private def metrics(read: Found, partition: StructLike): Metrics = {
     val rows = read.rows
     val boxed = JLong.valueOf(rows)
     val counts = new JHashMap[JInteger, JLong]
@@ -88,13 +101,164 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
   }
 
   /** What one pass over the statistics of a file finds; of a name that is there twice, the last. */
-  private final class Reading(parser: JsonParser) {
+  private final class Found {
 
     var rows: Long = -1
     var tight = true
     val nulls = new JHashMap[JInteger, JLong]
     val lower = new JHashMap[JInteger, ByteBuffer]
     val upper = new JHashMap[JInteger, ByteBuffer]
+
+    def countNulls(leaf: Leaf, value: JsonNode): Unit =
+      keep(nulls, leaf, if (value.isIntegralNumber) Some(value.longValue: JLong) else None)
+
+    def boundBelow(leaf: Leaf, value: JsonNode): Unit =
+      keep(lower, leaf, lowerBound(value, leaf.dataType).map(leaf.encode))
+
+    def boundAbove(leaf: Leaf, value: JsonNode): Unit =
+      keep(upper, leaf, upperBound(value, leaf.dataType).map(leaf.encode))
+
+    private def keep[T](found: JHashMap[JInteger, T], leaf: Leaf, seen: Option[T]): Unit = {
+      if (seen.isDefined) found.put(leaf.id, seen.get) else found.remove(leaf.id)
+      ()
+    }
+  }
+
+  /**
+   * Statistics as Delta's writers put them down: columns of whole numbers and strings without
+   * escapes, no blanks. All else is left to a parser, from the start.
+   */
+  private final class PlainStatistics(text: String, found: Found) {
+
+    private var at = 0
+
+    /** False where it is not as plain as that; what was found until then is nothing. */
+    def read(): Boolean =
+      if (!is('{')) false
+      else {
+        var plain = true
+        var more = true
+        while (plain && more) {
+          plain = if (name("numRecords")) {
+            val known = isNumber
+            if (known) found.rows = number()
+            known
+          } else if (name("minValues")) columns(found.lower, found.boundBelow)
+          else if (name("maxValues")) columns(found.upper, found.boundAbove)
+          else if (name("nullCount")) columns(found.nulls, found.countNulls)
+          else name("tightBounds") && (is("true", tight = true) || is("false", tight = false))
+          more = plain && is(',')
+        }
+        // What follows the object does not count.
+        plain && is('}')
+      }
+
+    private def columns(all: JHashMap[JInteger, _], see: (Leaf, JsonNode) => Unit): Boolean = {
+      all.clear()
+      is('{') && below(see)
+    }
+
+    private def below(see: (Leaf, JsonNode) => Unit): Boolean = is('}') || {
+      var plain = true
+      var more = true
+      while (plain && more) {
+        plain = column(see)
+        more = plain && is(',')
+      }
+      plain && is('}')
+    }
+
+    private def column(see: (Leaf, JsonNode) => Unit): Boolean =
+      if (!text.startsWith(namePrefix, at)) false
+      else {
+        at += namePrefix.length
+        val begin = at
+        while (digit) at += 1
+        if (at == begin || at - begin > 9 || text.charAt(begin) == '0' || !is('"') || !is(':'))
+          false
+        else {
+          val id = JInteger.parseInt(text, begin, at - 2, 10)
+          val leaf = if (id < leavesById.length) leavesById(id) else leaves.getOrElse(id, null)
+          if (isNumber) {
+            val value = number()
+            if (leaf != null) see(leaf, LongNode.valueOf(value))
+            true
+          } else if (is('"')) {
+            val end = stringEnd()
+            if (end < 0) false
+            else {
+              if (leaf != null) see(leaf, TextNode.valueOf(text.substring(at, end)))
+              at = end + 1
+              true
+            }
+          } else is('{') && below(see)
+        }
+      }
+
+    private def is(char: Char): Boolean = {
+      val there = at < text.length && text.charAt(at) == char
+      if (there) at += 1
+      there
+    }
+
+    private def is(value: String, tight: Boolean): Boolean = {
+      val there = text.startsWith(value, at)
+      if (there) {
+        at += value.length
+        found.tight = tight
+      }
+      there
+    }
+
+    private def digit: Boolean = at < text.length && {
+      val char = text.charAt(at)
+      char >= '0' && char <= '9'
+    }
+
+    private def name(wanted: String): Boolean = {
+      val there = at < text.length && text.charAt(at) == '"' && text.startsWith(wanted, at + 1) &&
+        text.startsWith("\":", at + 1 + wanted.length)
+      if (there) at += wanted.length + 3
+      there
+    }
+
+    // A whole number of at most 18 digits, with nothing after it that belongs to it.
+    private def isNumber: Boolean = {
+      val begin = at
+      if (at < text.length && text.charAt(at) == '-') at += 1
+      val first = at
+      while (digit) at += 1
+      val end = at
+      at = begin
+      val digits = end - first
+      val plain = digits > 0 && digits <= 18 && (digits == 1 || text.charAt(first) != '0') &&
+        end < text.length && (text.charAt(end) == ',' || text.charAt(end) == '}')
+      if (plain) numberEnd = end
+      plain
+    }
+
+    private var numberEnd = 0
+
+    private def number(): Long = {
+      val value = JLong.parseLong(text, at, numberEnd, 10)
+      at = numberEnd
+      value
+    }
+
+    // That of a string without escapes; -1 if it is none.
+    private def stringEnd(): Int = {
+      var end = at
+      var char = ' '
+      while (
+        end < text.length && { char = text.charAt(end); char >= ' ' && char != '"' && char != '\\' }
+      )
+        end += 1
+      if (end < text.length && char == '"') end else -1
+    }
+  }
+
+  /** The same for all statistics that are JSON. */
+  private final class Reading(parser: JsonParser, found: Found) {
 
     def all(): Unit =
       if (parser.nextToken() == JsonToken.START_OBJECT)
@@ -103,45 +267,34 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
           val value = parser.nextToken()
           field match {
             case "numRecords" =>
-              rows =
+              found.rows =
                 if (value == JsonToken.VALUE_NUMBER_INT) parser.getNumberValue.longValue else -1
               parser.skipChildren()
-            case "tightBounds" => tight = scalar(value).asBoolean(true)
-            case "nullCount"   =>
-              columns(value, nulls) { (_, count) =>
-                if (count.isIntegralNumber) Some(count.longValue) else None
-              }
-            case "minValues" =>
-              columns(value, lower) { (leaf, bound) =>
-                lowerBound(bound, leaf.dataType).map(leaf.encode)
-              }
-            case "maxValues" =>
-              columns(value, upper) { (leaf, bound) =>
-                upperBound(bound, leaf.dataType).map(leaf.encode)
-              }
-            case _ => parser.skipChildren()
+            case "tightBounds" => found.tight = scalar(value).asBoolean(true)
+            case "nullCount"   => columns(value, found.nulls, found.countNulls)
+            case "minValues"   => columns(value, found.lower, found.boundBelow)
+            case "maxValues"   => columns(value, found.upper, found.boundAbove)
+            case _             => parser.skipChildren()
           }
         }
 
-    private def columns[T](value: JsonToken, found: JHashMap[JInteger, T])(
-        see: (Leaf, JsonNode) => Option[T]
+    private def columns(
+        value: JsonToken,
+        all: JHashMap[JInteger, _],
+        see: (Leaf, JsonNode) => Unit
     ): Unit = {
-      found.clear()
-      if (value == JsonToken.START_OBJECT) below(found, see) else parser.skipChildren()
+      all.clear()
+      if (value == JsonToken.START_OBJECT) below(see) else parser.skipChildren()
     }
 
     // Leaves the parser at the end of the object it is in.
-    private def below[T](found: JHashMap[JInteger, T], see: (Leaf, JsonNode) => Option[T]): Unit =
+    private def below(see: (Leaf, JsonNode) => Unit): Unit =
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
         val leaf = byName.get(parser.currentName)
         val value = parser.nextToken()
-        if (value == JsonToken.START_OBJECT) below(found, see)
+        if (value == JsonToken.START_OBJECT) below(see)
         else if (leaf == null) parser.skipChildren()
-        else
-          see(leaf, scalar(value)) match {
-            case Some(seen) => found.put(leaf.id, seen)
-            case None       => found.remove(leaf.id)
-          }
+        else see(leaf, scalar(value))
       }
 
     // An object or array is nothing.
@@ -167,12 +320,22 @@ object IcebergMetrics {
 
   private val factory = new JsonFactory
 
+  private val namePrefix = "\"col-"
+
+  private val mostById = 10000
+
   /** A column that has metrics. */
   private final class Leaf(fieldId: Int, val dataType: Type) {
 
     val id: JInteger = fieldId
 
-    def encode(bound: Any): ByteBuffer = Conversions.toByteBuffer(dataType, bound)
+    def encode(bound: Any): ByteBuffer = bound match {
+      // As Iceberg does it, without the way by a buffer of characters.
+      case text: String
+          if dataType.typeId == TypeID.STRING && !text.exists(Character.isSurrogate) =>
+        ByteBuffer.wrap(text.getBytes(UTF_8))
+      case other => Conversions.toByteBuffer(dataType, other)
+    }
   }
 
   /**

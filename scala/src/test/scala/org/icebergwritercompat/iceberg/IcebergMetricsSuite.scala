@@ -190,6 +190,55 @@ class IcebergMetricsSuite extends AnyFunSuite {
     assert(bounds(string, quoted("a"), quoted("\udbff\udfff" * 40)) == (Some("a"), None))
   }
 
+  test("statistics tell the same however they are put down") {
+    val columns = Seq(
+      """"col-1":-5,"col-2":9223372036854775807,"col-6":"text"""",
+      """"col-1":5,"col-1":"x","col-2":7,"col-2":8""",
+      """"col-20":{"col-21":3,"col-22":{"col-23":4}},"col-99":1,"col-999999":2""",
+      """"col-6":"a b \/ , } : {","col-9":"2026-01-01T00:00:00.123","col-7":"2026-01-01"""",
+      """"col-2":007""",
+      """"col-01":7,"col-2":-0""",
+      """"col-3":1,"col-4":12,"col-5":123,"col-10":"true"""",
+      """"col-6":"quoted \\"""",
+      """"col-6":"tab \t"""",
+      """"col-2":1,""",
+      """"col-2":1 "col-1":2""",
+      """"col-2":1.0,"col-1":1e3,"col-10":true,"col-6":null,"col-8":[1]""",
+      ""
+    )
+    val texts = columns.flatMap { values =>
+      Seq(
+        s"""{"numRecords":9,"minValues":{$values},"maxValues":{$values},"nullCount":{$values}}""",
+        s"""{"nullCount":{"col-1":9},"minValues":{"col-1":1},"minValues":{$values},"numRecords":9}""",
+        s"""{"numRecords":9,"maxValues":{$values},"tightBounds":false}""",
+        s"""{"numRecords":9,"nullCount":{$values},"tightBounds":true}""",
+        s"""{"numRecords":9,"maxValues":{$values},"tightBounds":trues}""",
+        s"""{"numRecords":9,"maxValues":{$values}"""
+      )
+    } ++ Seq(
+      """{"numRecords":9}""",
+      """{"numRecords":-1}""",
+      """{"numRecords":9}]""",
+      """{"numRecords":9,}""",
+      "{}",
+      "{",
+      ""
+    )
+    def shown(text: String): Option[Seq[Any]] =
+      new IcebergMetrics(schema, PartitionSpec.unpartitioned).of(text, none).map { found =>
+        Seq(
+          found.recordCount,
+          found.valueCounts,
+          found.nullValueCounts,
+          found.lowerBounds,
+          found.upperBounds
+        )
+      }
+    // A blank is what Delta's writers do not put down.
+    texts.foreach(text => assert(shown(text) == shown(s" $text"), text))
+    assert(texts.count(shown(_).isDefined) > 20)
+  }
+
   test("counts are of what is not below a list or map") {
     val found = metrics(
       """{"numRecords":7,"nullCount":{"col-1":3,"col-20":{"col-21":7,"col-22":{"col-23":0}},""" +
