@@ -385,7 +385,7 @@ class ReportSuite extends TableSuite {
     assert(condition("not_delta") == "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE")
     val table = compliant()
     edit(table, 0)(_.take(900))
-    assert(condition(table.name) == "ICEBERG_WRITER_COMPAT_TABLE_UNREADABLE")
+    assert(condition(table.name) == "ICEBERG_WRITER_COMPAT_MALFORMED_LOG")
     val future = compliant()
     edit(future, 0)(
       _.replace("\"minReaderVersion\":2", "\"minReaderVersion\":3")
