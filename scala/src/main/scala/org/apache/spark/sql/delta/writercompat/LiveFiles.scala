@@ -122,7 +122,9 @@ object LiveFiles {
         rule <- WriterCompatRules.actionRules
         violation <- rule.check(table, action).headOption
       } yield rule -> FilesViolation(violation, 1, Vector(example(file, violation)))
-      val rows = file.numLogicalRecords
+      // Delta's own count parses the statistics of each file once more, as a tree.
+      val hidden = if (file.deletionVector == null) 0 else file.deletionVector.cardinality
+      val rows = action.statistics.flatMap(_.rowCount).map(_ - hidden)
       and(
         Found(
           1,
