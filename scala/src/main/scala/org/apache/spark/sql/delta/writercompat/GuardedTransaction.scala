@@ -314,8 +314,8 @@ class GuardedTransaction(
       partitionColumns: Seq[Attribute],
       constraints: Seq[Constraint]
   ): SparkPlan = {
-    val partitions = AttributeSet(partitionColumns)
-    val fields = metadata.schema
+    lazy val partitions = AttributeSet(partitionColumns)
+    lazy val fields = metadata.schema
       .flatMap(field => Seq(field.name, DeltaColumnMapping.getPhysicalName(field)).map(_ -> field))
       .toMap
     def converted(column: Attribute): Expression = {

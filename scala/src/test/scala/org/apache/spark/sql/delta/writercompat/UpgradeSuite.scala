@@ -358,7 +358,7 @@ class UpgradeSuite extends UpgradeTests {
   }
 
   test("what stands in the way is named all at once, and dropped when asked") {
-    val table = flat(mapped ++ Seq("delta.enableChangeDataFeed" -> "true"))
+    val table = flat(mapped ++ Seq("delta.enableChangeDataCapture" -> "true"))
     sql(s"ALTER TABLE ${table.name} ADD CONSTRAINT positive CHECK (id >= 0)")
     sql(
       s"ALTER TABLE ${table.name} SET TBLPROPERTIES " +
