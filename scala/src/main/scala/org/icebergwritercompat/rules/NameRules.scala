@@ -9,8 +9,19 @@ import scala.collection.mutable
 /** Requirements on the logical names of columns. */
 object NameRules {
 
-  /** Names that Iceberg's own metadata columns have. */
-  val Reserved: Set[String] = Set("_file", "_pos", "_deleted", "_spec_id", "_partition")
+  /**
+   * Names that Iceberg's own metadata columns have: those of `MetadataColumns` in its library,
+   * which is not there in every session. A test compares the two.
+   */
+  val Reserved: Set[String] = Set(
+    "_deleted",
+    "_file",
+    "_last_updated_sequence_number",
+    "_partition",
+    "_pos",
+    "_row_id",
+    "_spec_id"
+  )
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 

@@ -1,9 +1,9 @@
 package org.icebergwritercompat.iceberg
 
 import org.apache.iceberg.types.Types
-import org.apache.iceberg.{PartitionSpec, Schema}
+import org.apache.iceberg.{MetadataColumns, PartitionSpec, Schema}
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.rules.{CompliantTable, SchemaNode}
+import org.icebergwritercompat.rules.{CompliantTable, NameRules, SchemaNode}
 import org.icebergwritercompat.rules.SupportedTypes
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -14,6 +14,16 @@ class IcebergSchemasSuite extends AnyFunSuite {
   private def delta(ddl: String): StructType = CompliantTable.withIds(StructType.fromDDL(ddl))
 
   private def iceberg(ddl: String): Schema = IcebergSchemas.schema(delta(ddl))
+
+  test("the names that the rules reserve are those of the library's own columns") {
+    val named = classOf[MetadataColumns].getDeclaredField("META_COLUMNS")
+    named.setAccessible(true)
+    val names = named.get(null).asInstanceOf[java.util.Map[String, _]].asScala.keySet
+    assert(NameRules.Reserved == names ++ Set(MetadataColumns.PARTITION_COLUMN_NAME))
+    // A column that the library keeps elsewhere has an id at least.
+    assert(NameRules.Reserved.size == MetadataColumns.metadataFieldIds.size)
+    assert(NameRules.Reserved.forall(MetadataColumns.isMetadataColumn))
+  }
 
   test("every type has its counterpart") {
     val schema = iceberg(
