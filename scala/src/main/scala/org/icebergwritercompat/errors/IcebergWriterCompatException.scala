@@ -199,6 +199,18 @@ object IcebergWriterCompatException {
       Map("table" -> table, "setting" -> setting, "fix" -> fix)
     )
 
+  /** The refusal to encrypt data files. */
+  def encrypting(
+      table: String,
+      rule: Rule,
+      setting: String,
+      fix: String
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"$Violation.ENCRYPTED_DATA_FILES",
+      Map("table" -> table, "rule" -> rule.id, "setting" -> setting, "fix" -> fix)
+    )
+
   /** The refusal to make a table with the feature of files that have no column ids. */
   def notConvertible(
       folder: String,

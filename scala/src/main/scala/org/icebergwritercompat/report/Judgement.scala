@@ -44,10 +44,18 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
       // The footers tell; without mapping nothing in them counts.
       if (isMapped) Severity.Info else Severity.Warning
     else if (violation.rule == ActionRules.FilesHaveRowCount) Severity.Info
-    else if (violation.rule == ActionRules.PathsAreWithinReach) Severity.Error
+    else if (violation.rule == ActionRules.PathsAreWithinReach || isReadAsText(violation))
+      Severity.Error
     else if (violation.rule.isInstanceOf[ActionRule] || isWidened(violation) || isPast(violation))
       Severity.Warning
     else Severity.Error
+
+  // Written anew, the rows would be others.
+  private def isReadAsText(violation: Violation): Boolean = violation.location match {
+    case Location.Column(path, _, _) if violation.rule == ActionRules.NoMarkersOfNull =>
+      table.nodesByPath.get(path.toVector).exists(ActionRules.NoMarkersOfNull.isText)
+    case _ => false
+  }
 
   private def isLeftBehind(violation: Violation): Boolean = violation.location match {
     case Location.Feature(feature) => ProtocolRules.LeftBehind(feature)

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.rules
 
-import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.sql.types.{BinaryType, StringType, TimestampType}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.DataAction._
 import org.icebergwritercompat.rules.Source._
@@ -108,6 +108,52 @@ object ActionRules {
             s"the partition value of ${node.sqlPath} is $value" ->
               "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
         }
+  }
+
+  /** Stands for null in the names of folders that Hive and Spark give partitions. */
+  val MarkerOfNull = "__HIVE_DEFAULT_PARTITION__"
+
+  object NoMarkersOfNull
+      extends ActionRule(
+        "D4n",
+        s"No partition value is `$MarkerOfNull`.",
+        Clause(DeltaProtocol, "Partition Value Serialization")
+      ) {
+
+    override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
+      case file: Added if valuesOf(file).values.exists(_ == MarkerOfNull) =>
+        table.partitionNodes.filter(isMarked(file, _)).map { node =>
+          violation(
+            Condition.IncompatibleFileAction,
+            node.location,
+            fix(table, node),
+            "file" -> file.path,
+            "found" -> s"the partition value of ${node.sqlPath} is $MarkerOfNull",
+            "required" -> statement
+          )
+        }
+      case _ => Nil
+    }
+
+    private def isMarked(file: Added, node: SchemaNode): Boolean = {
+      val keys = node.physicalName.toSeq :+ node.path.head
+      keys.flatMap(valuesOf(file).get).headOption.contains(MarkerOfNull)
+    }
+
+    /** Whether Delta reads it as what it is; a column of another type it reads as null. */
+    def isText(node: SchemaNode): Boolean = node.dataType match {
+      case _: StringType | BinaryType => true
+      case _                          => false
+    }
+
+    /** Makes the rows say what they are to be: null, or something else where that cannot be. */
+    def fix(table: TableState, node: SchemaNode): String = {
+      val wanted = if (node.nullable) "NULL" else "'none'"
+      val marked =
+        if (isText(node)) s"CAST(${node.sqlPath} AS STRING) = '$MarkerOfNull'"
+        else s"${node.sqlPath} IS NULL"
+      s"UPDATE ${table.name} SET ${node.sqlPath} = $wanted WHERE $marked"
+    }
   }
 
   object NoDeletionVectors

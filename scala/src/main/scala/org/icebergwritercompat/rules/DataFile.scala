@@ -43,12 +43,15 @@ final case class Unreadable(reason: String, detail: String)
  *   the bytes of the file
  * @param chunks
  *   what each row group says of a leaf column, by the names that lead to it
+ * @param keys
+ *   what the writer says of itself and its settings
  */
 final case class Footer(
     schema: MessageType,
     rowCount: Long,
     size: Long,
-    chunks: Map[Seq[String], Seq[ColumnChunk]] = Map.empty
+    chunks: Map[Seq[String], Seq[ColumnChunk]] = Map.empty,
+    keys: Map[String, String] = Map.empty
 )
 
 /**

@@ -1,6 +1,8 @@
 package org.icebergwritercompat.rules
 
+import org.apache.parquet.column.statistics.{IntStatistics, LongStatistics}
 import org.apache.parquet.schema.Type.Repetition
+import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.Source._
@@ -394,5 +396,65 @@ object FooterRules {
           _.filterNot(_.isPrimitive).map(_.asGroupType.getType(0)).map(t => (t.getName, Some(t)))
         }
         .foldLeft(column.path)(_ :+ _)
+  }
+
+  object DaysAreGregorian
+      extends ContentRule(
+        "E11",
+        "Dates before 15 October 1582, and timestamps before 1900, are stored by the Gregorian " +
+          "calendar.",
+        types,
+        Clause(ParquetFormat, "Temporal Types")
+      ) {
+
+    override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
+      legacyWriter(footer.keys).toSeq.flatMap { writer =>
+        for {
+          column <- columns.stored if isRight(column)
+          first <- firstGregorian(column.node.dataType)
+          chunk <- chunksOf(footer, column).find(mayBeBefore(_, first))
+        } yield Problem(
+          Some(column.node),
+          "is stored by the legacy calendar, which Delta's readers convert and Iceberg's do not",
+          s"${contents(chunk)}written $writer"
+        )
+      }
+
+    /** Who wrote a file by the Julian calendar, as it was used before the Gregorian. */
+    private def legacyWriter(keys: Map[String, String]): Option[String] =
+      keys.get(sparkLegacy).map(_ => s"with $sparkLegacy") orElse
+        keys
+          .get(sparkVersion)
+          .filter(_.takeWhile(_.isDigit).toIntOption.exists(_ < 3))
+          .map(version => s"by Spark $version") orElse
+        keys.get(hiveProleptic).filter(_.trim.equalsIgnoreCase("false")).map { _ =>
+          s"with $hiveProleptic = false"
+        }
+
+    private val sparkLegacy = "org.apache.spark.legacyDateTime"
+
+    private val sparkVersion = "org.apache.spark.version"
+
+    private val hiveProleptic = "writer.date.proleptic"
+
+    // From there on both calendars count alike, in every time zone.
+    private def firstGregorian(dataType: DataType): Option[Long] = dataType match {
+      case DateType      => Some(RebaseDateTime.lastSwitchJulianDay.toLong)
+      case TimestampType => Some(RebaseDateTime.lastSwitchJulianTs)
+      case _             => None
+    }
+
+    // A file without row groups has no values.
+    private def chunksOf(footer: Footer, column: StoredNode): Seq[ColumnChunk] =
+      footer.chunks.getOrElse(column.path, Nil)
+
+    private def mayBeBefore(chunk: ColumnChunk, first: Long): Boolean = chunk.statistics match {
+      case s: IntStatistics if chunk.hasBounds  => s.getMin < first
+      case s: LongStatistics if chunk.hasBounds => s.getMin < first
+      case _                                    => !chunk.nullCount.contains(chunk.valueCount)
+    }
+
+    private def contents(chunk: ColumnChunk): String =
+      if (chunk.hasBounds) s"from ${chunk.statistics.minAsString}, " else ""
   }
 }

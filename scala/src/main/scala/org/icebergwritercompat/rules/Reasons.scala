@@ -61,6 +61,7 @@ object Reasons {
     "D2" -> "Readers find the partition of a file by these keys, so its rows would be skipped or misplaced.",
     "D3" -> "Readers would not find the bounds of a column, or take those of another.",
     "D4" -> "A time without a zone means another instant in each engine, so rows would be skipped.",
+    "D4n" -> "Writers of Delta turn the text into null when they write the rows anew, so it would change.",
     "D5" -> "Iceberg readers of format version 2 would show rows that were deleted.",
     "D6" -> "Iceberg would count the rows of the file twice.",
     "D9" -> "Readers would open a file that is none of the table's, or fail.",
@@ -76,10 +77,11 @@ object Reasons {
     "E8" -> "Iceberg's readers expect this form, and fail or read other values.",
     "E9" -> "A writer with other rules made the file, and a later column could be given such an id.",
     "E10" -> "Readers are promised that the column has no nulls.",
+    "E11" -> "Iceberg's readers know the Gregorian calendar alone, so they would show other days than Delta.",
     "E1" -> "Iceberg finds a column in a file by its id alone, so without it the values read as null.",
     "N1" -> "Iceberg's index of names holds one column by each name, and fails on two.",
-    "N2" -> "A query for the column would get Iceberg's own metadata instead.",
-    "N2+" -> "A query for the column would get Iceberg's own metadata instead.",
+    "N2" -> "Iceberg's connector for Spark reads no table that has such a column.",
+    "N2+" -> "Iceberg's connector for Spark reads no table that has such a column.",
     "N3" -> "Parquet cannot store a struct without fields, so Iceberg cannot write the table."
   )
 

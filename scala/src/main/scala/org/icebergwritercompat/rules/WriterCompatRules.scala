@@ -82,6 +82,7 @@ object WriterCompatRules {
     ActionRules.PartitionValuesByPhysicalName,
     ActionRules.StatisticsByPhysicalName,
     ActionRules.TimestampPartitionsInUtc,
+    ActionRules.NoMarkersOfNull,
     ActionRules.NoDeletionVectors,
     ActionRules.PathsOnce,
     ActionRules.PathsAreWithinReach,
@@ -103,7 +104,8 @@ object WriterCompatRules {
     FooterRules.DecimalsFitTheirPrecision,
     FooterRules.ValuesHaveTheirForm,
     FooterRules.NoOtherColumns,
-    FooterRules.RequiredColumnsHaveNoNulls
+    FooterRules.RequiredColumnsHaveNoNulls,
+    FooterRules.DaysAreGregorian
   )
 
   /** Every rule there is. */

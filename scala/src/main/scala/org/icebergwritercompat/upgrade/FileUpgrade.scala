@@ -60,8 +60,14 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
     }
   }
 
-  /** Whether writing the file anew takes the reason away. */
-  def isMendable(reason: FileReason): Boolean = !FileUpgrade.unmendable(mode)(reason.rule)
+  /** Whether writing the file anew takes the reason away, and leaves the rows as they are. */
+  def isMendable(reason: FileReason): Boolean =
+    !FileUpgrade.unmendable(mode)(reason.rule) && !isReadAsText(reason)
+
+  // It would be written as null.
+  private def isReadAsText(reason: FileReason): Boolean =
+    reason.rule == ActionRules.NoMarkersOfNull.id &&
+      from.nodesByPath.get(reason.column.toVector).forall(ActionRules.NoMarkersOfNull.isText)
 
   private def reason(violation: Violation): FileReason = {
     val column = violation.location match {

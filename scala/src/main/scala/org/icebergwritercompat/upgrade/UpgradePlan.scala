@@ -88,7 +88,11 @@ final class UpgradePlan(
       val finding = Finding.of(to, violation, Severity.Error)
       if (Drop.of(violation) == dropOf(violation)) finding
       else finding.copy(fix = Fix.copyInto(to))
-    } ++ findingsOf(hopeless, Severity.Error)
+    } ++ findingsOf(hopeless.map(unmendable), Severity.Error)
+
+  // What else is wrong with these files is written anew once that is away.
+  private def unmendable(verdict: FileVerdict): FileVerdict =
+    verdict.copy(reasons = verdict.reasons.filterNot(upgrade.isMendable))
 
   /** What it comes to, in a word. */
   def mode: PlanMode =
@@ -286,6 +290,8 @@ final class UpgradePlan(
       case (_, Severity.Warning)                       => rewriting
       case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
         node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
+      case (ActionRules.NoMarkersOfNull, _) =>
+        node.fold(Fix.lookIntoHistory(from))(ActionRules.NoMarkersOfNull.fix(from, _))
       case (broken: FooterRule, _)              => broken.fix(from)
       case (ActionRules.PathsAreWithinReach, _) => Fix.copyInto(from)
       case _                                    => Fix.lookIntoHistory(from)

@@ -135,15 +135,29 @@ final case class FooterExample(
         )
     }
     val read = Option.when(footer.nonEmpty) {
-      val (counts, schema) = footer.partition(_.startsWith(rowCount))
+      val (counts, more) = footer.partition(_.startsWith(rowCount))
+      val (facts, schema) = more.partition(line => line.contains(": ") && !line.contains("message"))
       val found = DataFiles.of(MessageTypeParser.parseMessageType(schema.mkString("\n")))
-      counts.foldLeft(found) { (file, count) =>
+      val told = facts.foldLeft(found)(withFact)
+      counts.foldLeft(told) { (file, count) =>
         file.withFooter(_.copy(rowCount = count.stripPrefix(rowCount).toLong))
       }
     }
     val whole = read.fold(file)(r => file.map(_.copy(footer = r.footer)).orElse(read))
     WriterCompatRules.check(table, whole.get).toSeq
   }
+
+  // The least and greatest value of a column, or a key of the footer.
+  private def withFact(file: DataFile, line: String): DataFile = line match {
+    case Values(column, least, greatest) =>
+      file.withValues(column)(least.toInt, greatest.toInt)
+    case Key(name, value) => file.withFooter(f => f.copy(keys = f.keys + (name -> value)))
+    case other            => throw new IllegalArgumentException(other)
+  }
+
+  private lazy val Values = """values of (\S+): from (\S+) to (\S+)""".r
+
+  private lazy val Key = """key (\S+): (.*)""".r
 
   private def rowCount: String = "row count: "
 }

@@ -540,6 +540,15 @@ object RuleExamples {
         "value of a timestamp is written in UTC, as 1970-01-01T00:00:00.000000Z.",
       "Run: SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
     ),
+    log(
+      ActionRules.NoMarkersOfNull,
+      metaData(
+        schema(field("id", int, 1), field("city", "\"string\"", 2)),
+        "\"partitionColumns\": [\"city\"]"
+      )
+    )(add("part-0.parquet", "\"col-2\": \"\"", rows))(
+      add("part-0.parquet", "\"col-2\": \"__HIVE_DEFAULT_PARTITION__\"", rows)
+    ),
     log(ActionRules.NoDeletionVectors)(add("part-0.parquet", "", rows))(
       add(
         "part-0.parquet",
@@ -629,7 +638,16 @@ object RuleExamples {
     footer(
       FooterRules.RequiredColumnsHaveNoNulls,
       metaData(schema(field("id", int, 1), field("amount", int, 2, nullable = false)))
-    )(message(idOfFile, "required int32 col-2 = 2;"))(message(idOfFile))
+    )(message(idOfFile, "required int32 col-2 = 2;"))(message(idOfFile)),
+    footer(FooterRules.DaysAreGregorian, oneColumn("date"))(
+      message("optional int32 col-1 (DATE) = 1;"),
+      "key org.apache.spark.version: 2.4.8",
+      "values of col-1: from 0 to 20000"
+    )(
+      message("optional int32 col-1 (DATE) = 1;"),
+      "key org.apache.spark.version: 2.4.8",
+      "values of col-1: from -171000 to 20000"
+    )
   )
 
   /** All of them. */

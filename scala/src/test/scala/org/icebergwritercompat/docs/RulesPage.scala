@@ -122,7 +122,8 @@ object RulesPage {
       "on every commit to a table that has the feature, against the version that the commit follows."
     case _: ActionRule =>
       "on every such action of a commit, and on each live file when the feature is switched on."
-    case _: FooterRule => "when the data files are verified."
+    case _: FooterRule =>
+      "when the data files are verified, and when the feature is switched on for a table that has files."
   }
 
   private def source(rule: Rule): String = {

@@ -106,6 +106,37 @@ class ActionRulesSuite extends StepSuite {
     }(Removed("part-0.parquet", dataChange = true))
   }
 
+  // D4n
+  private val marker = "__HIVE_DEFAULT_PARTITION__"
+  private val marked = CompliantTable
+    .of("a INT, s STRING, b BINARY, n INT, must STRING NOT NULL")
+    .copy(partitionColumns = Seq("s", "b", "n", "must"))
+  private def withValue(column: Int, value: String) = {
+    val others = (2 to 5).map(i => s"col-$i" -> null.asInstanceOf[String]).toMap
+    file.copy(partitionValues = others + (s"col-$column" -> value))
+  }
+  Seq(
+    (2, "s", "UPDATE db.t SET s = NULL WHERE CAST(s AS STRING) = '" + marker + "'"),
+    (3, "b", "UPDATE db.t SET b = NULL WHERE CAST(b AS STRING) = '" + marker + "'"),
+    (4, "n", "UPDATE db.t SET n = NULL WHERE n IS NULL"),
+    (5, "must", "UPDATE db.t SET must = 'none' WHERE CAST(must AS STRING) = '" + marker + "'")
+  ).foreach { case (id, column, fix) =>
+    refuses(NoMarkersOfNull, s"the marker for null of $column")(marked)(withValue(id, marker)) {
+      expect(
+        "INCOMPATIBLE_FILE_ACTION",
+        Location.Column(Seq(column), Some(id.toLong), Some(s"col-$id")),
+        fix
+      )(
+        "file" -> "part-0.parquet",
+        "found" -> s"the partition value of $column is $marker",
+        "required" -> NoMarkersOfNull.statement
+      )
+    }
+  }
+  Seq(marker.toLowerCase, s" $marker", null, "").foreach { value =>
+    passes(NoMarkersOfNull, s"the value '$value'")(marked)(withValue(2, value))
+  }
+
   // D2
   private val partitioned =
     CompliantTable.of("v INT, p INT, q STRING").copy(partitionColumns = Seq("q", "p"))

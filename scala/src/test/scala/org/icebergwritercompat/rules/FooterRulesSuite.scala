@@ -721,6 +721,60 @@ class FooterRulesSuite extends RuleSuite {
     CompliantTable.of("a INT, p INT NOT NULL").copy(partitionColumns = Seq("p"))
   )(flatFile)
 
+  // E11
+
+  private val dated = CompliantTable.of("d DATE, t TIMESTAMP, n TIMESTAMP_NTZ, i INT")
+  private val daysFile = file(
+    "optional int32 col-1 (DATE) = 1;",
+    "optional int64 col-2 (TIMESTAMP(MICROS,true)) = 2;",
+    "optional int64 col-3 (TIMESTAMP(MICROS,false)) = 3;",
+    "optional int32 col-4 = 4;"
+  )
+  private val old = daysFile
+    .withValues("col-1")(-171000, 0)
+    .withValues("col-2")(-2300000000000000L, 0L)
+    .withValues("col-3")(-2300000000000000L, 0L)
+    .withValues("col-4")(-171000)
+  private def saying(file: DataFile, keys: (String, String)*) =
+    file.withFooter(_.copy(keys = keys.toMap))
+  private val legacy =
+    "is stored by the legacy calendar, which Delta's readers convert and Iceberg's do not"
+
+  for (
+    (what, keys) <- Seq(
+      "nobody" -> Nil,
+      "Spark 3" -> Seq("org.apache.spark.version" -> "3.0.0"),
+      "Spark 4 with timestamps of 96 bits" -> Seq(
+        "org.apache.spark.version" -> "4.1.3",
+        "org.apache.spark.legacyINT96" -> ""
+      ),
+      "Hive" -> Seq("writer.date.proleptic" -> "true", "writer.time.zone" -> "UTC"),
+      "an unknown Spark" -> Seq("org.apache.spark.version" -> "x")
+    )
+  ) accepts(DaysAreGregorian, s"early days of $what")(dated)(saying(old, keys: _*))
+
+  for (
+    ((key, value), writer) <- Seq(
+      ("org.apache.spark.legacyDateTime" -> "") -> "with org.apache.spark.legacyDateTime",
+      ("org.apache.spark.version" -> "2.4.8") -> "by Spark 2.4.8",
+      ("writer.date.proleptic" -> "false") -> "with writer.date.proleptic = false"
+    )
+  ) {
+    refuses(DaysAreGregorian, s"early days of $key $value")(dated)(saying(old, key -> value))(
+      ("d", legacy, s"from 1501-10-27, written $writer"),
+      ("t", legacy, s"from 1897-02-11T15:06:40.000000+0000, written $writer")
+    )
+    accepts(DaysAreGregorian, s"late days of $key $value")(dated) {
+      saying(
+        daysFile.withValues("col-1")(-100000).withValues("col-2")(0L).withValues("col-1")(null),
+        key -> value
+      )
+    }
+    refuses(DaysAreGregorian, s"unknown days of $key $value")(dated) {
+      saying(daysFile.withUnknownValues("col-1"), key -> value)
+    }(("d", legacy, s"written $writer"))
+  }
+
   test("a table without ids gets everything else that is wrong with its files") {
     val plain = TableState(
       "db.t",

@@ -46,7 +46,8 @@ private[writercompat] object Footers {
       size,
       groups
         .flatMap(_.getColumns.asScala)
-        .groupMap(chunk => chunk.getPath.toArray.toSeq)(chunkOf)
+        .groupMap(chunk => chunk.getPath.toArray.toSeq)(chunkOf),
+      footer.getFileMetaData.getKeyValueMetaData.asScala.toMap
     )
   }
 

@@ -3,13 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  Attribute,
-  AttributeSet,
-  Empty2Null,
-  Expression
-}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta._
@@ -17,7 +11,7 @@ import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction, Metadata
 import org.apache.spark.sql.delta.constraints.Constraint
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
-import org.apache.spark.sql.types.{StringType, StructField}
+import org.apache.spark.sql.types.StructField
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules._
@@ -48,7 +42,9 @@ class GuardedTransaction(
   private val leftovers = new Leftovers(deltaLog, isNew = snapshot.version < 0)
 
   override protected def getCommitter(outputPath: Path): DelayedCommitProtocol = {
-    val committer = super.getCommitter(outputPath)
+    val committer =
+      if (isGuarded(metadata)) committerInto(outputPath, deltaDataSubdir)
+      else super.getCommitter(outputPath)
     leftovers.written(committer)
     committer
   }
@@ -306,9 +302,9 @@ class GuardedTransaction(
     part
   }
 
-  // What Delta shows and what a reader of Iceberg finds in the file must be the same. The log has
-  // no other empty string than null for a partition. Delta stores a CHAR as it comes, and Spark
-  // fills it up with spaces when it reads, so it is stored filled up.
+  // What Delta shows and what a reader of Iceberg finds in the file must be the same. Delta reads
+  // partition columns from the log. It stores a CHAR as it comes, and Spark fills it up with spaces
+  // when it reads, so it is stored filled up.
   override protected def convertEmptyToNullIfNeeded(
       plan: SparkPlan,
       partitionColumns: Seq[Attribute],
@@ -318,6 +314,8 @@ class GuardedTransaction(
     lazy val fields = metadata.schema
       .flatMap(field => Seq(field.name, DeltaColumnMapping.getPhysicalName(field)).map(_ -> field))
       .toMap
+    // Delta's writer makes the text of a partition value in this zone.
+    val zone = plan.conf.sessionLocalTimeZone
     def converted(column: Attribute): Expression = {
       val filled = fields
         .get(column.name)
@@ -325,8 +323,7 @@ class GuardedTransaction(
         .fold[Expression](column)(field =>
           CharVarcharUtils.addPaddingForScan(column.withMetadata(field.metadata))
         )
-      if (partitions.contains(column) && column.dataType == StringType) Empty2Null(filled)
-      else filled
+      if (partitions.contains(column)) LoggedPartitions.asRead(filled, zone) else filled
     }
     if (!isGuarded(metadata)) super.convertEmptyToNullIfNeeded(plan, partitionColumns, constraints)
     else {
@@ -339,6 +336,18 @@ class GuardedTransaction(
       if (columns == plan.output) plan else ProjectExec(columns, plan)
     }
   }
+
+  /** Writes files in the form that the rules ask for, into this folder below the table's own. */
+  private[writercompat] def committerInto(
+      outputPath: Path,
+      folder: Option[String]
+  ): DelayedCommitProtocol =
+    new PinnedFiles(
+      tableState,
+      outputPath.toString,
+      DeltaConfigs.RANDOM_PREFIX_LENGTH.fromMetaData(metadata),
+      folder
+    )
 
   // The type that is noted beside a column is not kept up when fields are added to a struct; Spark
   // shows such a column as it is stored.

@@ -149,8 +149,9 @@ object JoinPoints {
   val EmptyStrings: JoinPoint = JoinPoint(
     "empty-strings",
     "TransactionalWrite.convertEmptyToNullIfNeeded",
-    "an empty string in a partition column is stored in the file as the null it is in the log, and " +
-      "a CHAR filled up with spaces, as Spark shows it",
+    "a partition value that the log does not give back as it was is stored in the file as the log " +
+      "has it: an empty string as null, and others; and a CHAR is filled up with spaces, as Spark " +
+      "shows it",
     "Iceberg readers, who take the column from the file, would read what Delta does not"
   )
 
@@ -198,11 +199,13 @@ object JoinPoints {
 
   val Committer: JoinPoint = JoinPoint(
     "committer",
-    "TransactionalWrite.getCommitter, called once by writeFiles, and the folder that " +
-      "DelayedCommitProtocol puts below the table's own",
-    "files that are written anew lie in one folder, which is named if they are not committed, and " +
-      "files of a refused commit are removed",
-    "nobody could tell these files from those of the table"
+    "TransactionalWrite.getCommitter, called once by writeFiles; DeltaFileFormatWriter calls its " +
+      "setupJob after prepareWrite and before the first task, and commitJob or abortJob at the " +
+      "end; the folder that DelayedCommitProtocol puts below the table's own",
+    "the form of data files is set, whatever the session says; files that are written anew lie in " +
+      "one folder, which is named if they are not committed, and files of a refused commit are " +
+      "removed",
+    "Iceberg's readers would see other rows; nobody could tell new files from those of the table"
   )
 
   /** All of them, in the order in which they are installed. */

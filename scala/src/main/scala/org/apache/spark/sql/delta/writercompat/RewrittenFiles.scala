@@ -3,19 +3,22 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Cast
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
-import org.apache.spark.sql.delta.{DeltaConfigs, OptimisticTransaction, Snapshot}
+import org.apache.spark.sql.delta.{OptimisticTransaction, Snapshot}
 import org.apache.spark.sql.functions.{col, substring_index}
-import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
+import java.time.ZoneId
 import java.util.UUID
 import scala.util.control.NonFatal
 
@@ -57,7 +60,7 @@ object RewrittenFiles {
         liveRows(session, from, files) ->
           Described(session, s"Writing ${files.size} data file(s) of $table anew") {
             // What the statistics say is not needed to read the files, and may be much.
-            val lean = files.map(_.copy(stats = null))
+            val lean = files.map(file => inUtc(from, spark)(file.copy(stats = null)))
             val data = from.deltaLog.createDataFrame(from, lean, actionTypeOpt = Some("Upgrade"))
             new IntoFolder(txn, folder)
               .writeFiles(widened(data, txn.metadata.schema), None, isOptimize = true, Nil)
@@ -106,8 +109,7 @@ object RewrittenFiles {
    * A session like this one in which each task reads one file, or one piece of a large one, and so
    * writes one: the files stay as they were laid out, and a task needs no sort.
    *
-   * What decides on the form of the new files is set as Iceberg needs it, and what may leave out
-   * rows is off.
+   * What may leave out rows is off.
    */
   private def sessionFor(spark: SparkSession, sizes: Seq[Long]): SparkSession = {
     val session = castToImpl(spark).cloneSession()
@@ -125,13 +127,29 @@ object RewrittenFiles {
     conf.setConf(SQLConf.MAX_CONCURRENT_OUTPUT_FILE_WRITERS, 1)
     conf.setConf(SQLConf.IGNORE_CORRUPT_FILES, false)
     conf.setConf(SQLConf.IGNORE_MISSING_FILES, false)
-    conf.setConf(SQLConf.PARQUET_WRITE_LEGACY_FORMAT, false)
-    conf.setConfString(
-      SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key,
-      LegacyBehaviorPolicy.CORRECTED.toString
-    )
     conf.setConf(DeltaSQLConf.DELTA_COLLECT_STATS, true)
+    // Delta's writer makes text of partition values, which is the same for two instants where
+    // clocks go back.
+    conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
     session
+  }
+
+  // A time without a zone is in that of the reader, which is not that of the writer here.
+  private def inUtc(from: Snapshot, reader: SparkSession): AddFile => AddFile = {
+    val zone =
+      ZoneId.of(castToImpl(reader).sessionState.conf.sessionLocalTimeZone, ZoneId.SHORT_IDS)
+    val timestamps = from.metadata.physicalPartitionSchema.collect {
+      case field if field.dataType == TimestampType => field.name
+    }.toSet
+    def inUtc(text: String): String = DateTimeUtils
+      .stringToTimestamp(UTF8String.fromString(text), zone)
+      .fold(text)(DateTimeUtils.microsToInstant(_).toString)
+    file =>
+      if (timestamps.isEmpty) file
+      else
+        file.copy(partitionValues = file.partitionValues.map { case (name, value) =>
+          name -> (if (timestamps(name) && value != null) inUtc(value) else value)
+        })
   }
 
   // Large enough that a file is split only where cores would wait for work otherwise.
@@ -194,11 +212,6 @@ object RewrittenFiles {
     newProtocol = Some(txn.protocol)
 
     override protected def getCommitter(outputPath: Path): DelayedCommitProtocol =
-      new DelayedCommitProtocol(
-        "delta",
-        outputPath.toString,
-        Some(DeltaConfigs.RANDOM_PREFIX_LENGTH.fromMetaData(metadata)),
-        Some(folder)
-      )
+      committerInto(outputPath, Some(folder))
   }
 }

@@ -330,6 +330,10 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       callersOf(s"$delta/files/TransactionalWrite", "getCommitter") ==
         Set("TransactionalWrite.writeFiles")
     )
+    // The form is set when all settings are in the job's configuration, and no task has it yet.
+    val writer = classFile("files/DeltaFileFormatWriter$")
+    assertInOrder(ByteCode.calls(writer, "write"), "prepareWrite", "executeWrite")
+    assertInOrder(ByteCode.calls(writer, "writeAndCommit"), "setupJob", "commitJob", "abortJob")
     assert(guarded.sessionState != null)
     val conf = new Configuration(false)
     val task = new TaskAttemptContextImpl(conf, new TaskAttemptID("job", 1, TaskType.MAP, 7, 0))
