@@ -59,6 +59,19 @@ object IcebergWriterCompatException {
 
   /** The refusal to switch the feature on, with everything that stands against it. */
   def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException =
+    findings.find(isLostInCopy(table, _)).fold(copyable(table, findings))(of(table, _))
+
+  // A copy would have other rows, or none where they cannot be read.
+  private def isLostInCopy(table: TableState, finding: Violation): Boolean = finding.rule match {
+    case ActionRules.NoMarkersOfNull => true
+    case _: FooterRule               => finding.fix != Fix.copyInto(table)
+    case _                           => false
+  }
+
+  private def copyable(
+      table: TableState,
+      findings: Seq[Violation]
+  ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.TABLE_NOT_COMPLIANT",
       Map(

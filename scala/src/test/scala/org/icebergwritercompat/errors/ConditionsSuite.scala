@@ -220,11 +220,21 @@ class ConditionsSuite extends AnyFunSuite {
   }
 
   test("a table that cannot be enabled gets all findings in one error") {
-    val error = IcebergWriterCompatException.notCompliant(table, found)
+    val (lost, kept) = found.partition { violation =>
+      violation.rule.isInstanceOf[FooterRule] && violation.fix != Fix.copyInto(table)
+    }
+    val error = IcebergWriterCompatException.notCompliant(table, kept)
     assertRefusal(error, Fix.copyInto(table))
-    found.foreach(violation => assert(error.getMessage.contains(s"\n- ${violation.summary}")))
-    assert(error.getMessageParameters.get("count") == found.size.toString)
-    assert(error.getMessageParameters.get("rule") == found.map(_.rule.id).distinct.mkString(", "))
+    kept.foreach(violation => assert(error.getMessage.contains(s"\n- ${violation.summary}")))
+    assert(error.getMessageParameters.get("count") == kept.size.toString)
+    assert(error.getMessageParameters.get("rule") == kept.map(_.rule.id).distinct.mkString(", "))
+    // No copy is proposed where it would lose rows.
+    lost.foreach { violation =>
+      val error = IcebergWriterCompatException.notCompliant(table, kept :+ violation)
+      assertRefusal(error, violation.fix)
+      assert(error.getMessageParameters.get("rule") == violation.rule.id)
+    }
+    assert(lost.nonEmpty)
   }
 
   test("a very long list of findings is cut, and says so") {

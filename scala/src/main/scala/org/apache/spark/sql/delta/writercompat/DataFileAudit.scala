@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.functions.{col, xxhash64}
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
@@ -52,6 +53,27 @@ final case class FileFinding(
     examples: Seq[String]
 ) {
 
+  /** The same as what a commit is refused for. */
+  def violation: Violation = {
+    val broken = WriterCompatRules.footerRules.find(_.id == rule).get
+    val example = examples.headOption.getOrElse("")
+    Violation(
+      broken,
+      if (broken == FooterRules.FootersAreReadable) Condition.UnreadableDataFile
+      else Condition.IncompatibleDataFile,
+      column.fold[Location](Location.Files(files, example)) { c =>
+        Location.Column(c.path, c.id, c.physicalName)
+      },
+      fix,
+      Map(
+        "file" -> example.split(": ").head,
+        "found" -> found,
+        "detail" -> s"in $files file(s), such as $example",
+        "required" -> broken.statement
+      )
+    )
+  }
+
   /** The same as a report shows it. */
   def finding(judgement: Judgement): Finding = {
     val broken = WriterCompatRules.footerRules.find(_.id == rule).get
@@ -91,9 +113,26 @@ object DataFileAudit {
       snapshot: Snapshot,
       table: TableState,
       files: Option[Long] = None
+  ): DataFileAudit = run(spark, snapshot, snapshot.allFiles, snapshot.numOfFiles, table, files)
+
+  /**
+   * The same of these files alone.
+   *
+   * @param in
+   *   a version of the table whose files they are, or are to be
+   * @param live
+   *   how many there are
+   */
+  private[writercompat] def run(
+      spark: SparkSession,
+      in: Snapshot,
+      added: Dataset[AddFile],
+      live: Long,
+      table: TableState,
+      files: Option[Long]
   ): DataFileAudit = {
     val (findings, totals) = Described(spark, s"Reading the footers of ${table.name}") {
-      summaries(spark, snapshot, table, files).collect().toSeq.partition(_.rule.nonEmpty)
+      summaries(spark, in, added, live, table, files).collect().toSeq.partition(_.rule.nonEmpty)
     }
     val fixes = fixesOf(table)
     val order = WriterCompatRules.footerRules.map(_.id).zipWithIndex.toMap
@@ -101,7 +140,7 @@ object DataFileAudit {
       findings
         .map(_.finding(fixes))
         .sortBy(f => (order(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)),
-      snapshot.numOfFiles,
+      live,
       totals.map(_.files).sum,
       totals.map(_.bytes).sum
     )
@@ -120,15 +159,17 @@ object DataFileAudit {
   private def summaries(
       spark: SparkSession,
       snapshot: Snapshot,
+      added: Dataset[AddFile],
+      live: Long,
       table: TableState,
       files: Option[Long]
   ): Dataset[FileSummary] = {
-    val live = snapshot.allFiles.select("path", "partitionValues", "size", "stats")
-    val chosen = files.fold(live) { count =>
+    val logged = added.select("path", "partitionValues", "size", "stats")
+    val chosen = files.fold(logged) { count =>
       val order = Seq(xxhash64(col("path")), col("path"))
-      live.orderBy(order: _*).limit(math.min(count, Int.MaxValue).toInt)
+      logged.orderBy(order: _*).limit(math.min(count, Int.MaxValue).toInt)
     }
-    val count = files.foldLeft(snapshot.numOfFiles)(math.min)
+    val count = files.foldLeft(live)(math.min)
     val configuration = spark.sparkContext
       .broadcast(new SerializableConfiguration(snapshot.deltaLog.newDeltaHadoopConf()))
     // A copy, as the table may have put much aside that each task would get.

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.WriterCompat
@@ -14,8 +15,11 @@ sealed trait Enabling {
   /** The metadata to commit, made from what Delta's update left. */
   def finish(updated: Metadata): Metadata
 
-  /** What stands against it besides the rules on protocol and metadata. */
+  /** What stands against it besides the rules on protocol and metadata, as far as the log tells. */
   def findings(table: TableState): Seq[Violation]
+
+  /** What the footers of the data files have against it; every file is opened. */
+  def inFooters(spark: SparkSession, table: TableState): Seq[Violation]
 }
 
 object Enabling {
@@ -68,6 +72,8 @@ object Enabling {
     }
 
     override def findings(table: TableState): Seq[Violation] = Nil
+
+    override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] = Nil
   }
 
   /**
@@ -85,6 +91,9 @@ object Enabling {
       FileRules.LiveFilesWereWrittenById.check(table, provenance) ++
         SchemaRules.TypesAreSupported.ofUnfilledFiles(table) ++
         LiveFiles.of(transaction.snapshot, table).violations.map(_.violation)
+
+    override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] =
+      DataFileAudit.run(spark, transaction.snapshot, table).findings.map(_.violation)
 
     private def provenance: FileRules.Provenance =
       FileHistory.provenance(transaction.deltaLog, transaction.catalogTable, transaction.snapshot)

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.functions.broadcast
+import org.apache.spark.sql.{Encoders, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
@@ -61,29 +62,54 @@ object FileHistory {
     }
   }
 
-  /**
-   * What stands against the files that a CLONE or CONVERT takes over; those of a table that had the
-   * feature are right.
-   */
+  /** What stands against the files that a CLONE or CONVERT takes over. */
   def takenOver(
       spark: SparkSession,
       table: TableState,
       op: DeltaOperations.Operation
   ): Iterator[Violation] = op match {
-    case clone: DeltaOperations.Clone if !sourceHadFeature(spark, clone) =>
-      unproven(table, clone.source)
+    case clone: DeltaOperations.Clone =>
+      sourceWithFeature(spark, clone).fold(unproven(table, clone.source)) { case (name, source) =>
+        DataFileAudit
+          .run(spark, source, table.copy(name = name))
+          .findings
+          .iterator
+          .map(_.violation)
+      }
     case convert: DeltaOperations.Convert =>
       unproven(table, s"the ${convert.numFiles} of the folder")
     case _ => Iterator.empty
   }
 
-  private def sourceHadFeature(spark: SparkSession, clone: DeltaOperations.Clone): Boolean =
+  private def sourceWithFeature(
+      spark: SparkSession,
+      clone: DeltaOperations.Clone
+  ): Option[(String, Snapshot)] =
     Try {
       val source = DeltaTables.find(spark, clone.source)
       val version =
         source.deltaLog.getSnapshotAt(clone.sourceVersion, catalogTableOpt = source.catalogTable)
+      TableStates.nameOf(source) -> version
+    }.toOption.filter { case (_, version) =>
       WriterCompat.isEnabled(version.metadata.configuration)
-    }.getOrElse(false)
+    }
+
+  /** What the footers of the files say that the actions leave of a version. */
+  def inFooters(
+      spark: SparkSession,
+      table: TableState,
+      before: Snapshot,
+      actions: Seq[Action]
+  ): Seq[Violation] = {
+    val added = actions.collect { case add: AddFile => add }
+    val gone = actions.collect { case remove: RemoveFile => remove.path }
+    val replaced = spark.createDataset(gone ++ added.map(_.path))(Encoders.STRING).toDF("path")
+    val left = before.allFiles
+      .join(broadcast(replaced), Seq("path"), "left_anti")
+      .as[AddFile](Upgrading.addFiles)
+      .union(spark.createDataset(added)(Upgrading.addFiles))
+    DataFileAudit.run(spark, before, left, left.count(), table, None).findings.map(_.violation)
+  }
 
   private def unproven(table: TableState, files: String): Iterator[Violation] =
     FileRules.LiveFilesWereWrittenById.check(table, Provenance(1, Some(files))).iterator

@@ -223,7 +223,10 @@ class GuardedTransaction(
           super.commitLarge(
             spark,
             // Checked while they are written: the log gets a commit whole or not at all.
-            checked(nonProtocolMetadataActions),
+            checked(
+              if (enabling.isDefined) checkRestored(nonProtocolMetadataActions)
+              else nonProtocolMetadataActions
+            ),
             newProtocolOpt,
             op,
             context,
@@ -404,7 +407,18 @@ class GuardedTransaction(
 
   private def checkEnabling(): Unit = enabling.foreach { plan =>
     val table = tableState
-    DryRun.refuseAll(table, WriterCompatRules.check(table).toSeq ++ plan.findings(table))
+    val found = WriterCompatRules.check(table).toSeq ++ plan.findings(table)
+    DryRun.refuseAll(table, found)
+    // What was set when the files were written is in no log.
+    if (found.isEmpty) DryRun.refuseAll(table, plan.inFooters(spark, table))
+  }
+
+  /** Refuses RESTORE to a version with the feature whose files are not as they should be. */
+  private def checkRestored(actions: Iterator[Action]): Iterator[Action] = {
+    val all = actions.toVector
+    val table = tableState
+    DryRun.refuseAll(table, FileHistory.inFooters(spark, table, snapshot, all))
+    all.iterator
   }
 
   private def moment: Moment =
