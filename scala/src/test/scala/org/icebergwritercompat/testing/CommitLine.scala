@@ -64,7 +64,10 @@ object CommitLine {
   /** Of columns in turns of numbers and strings; no two files have the same bounds. */
   def statistics(columns: Int, random: scala.util.Random): String = {
     def values(of: Int => String): String =
-      Iterator.range(0, columns).map(i => "\"col-" + (i + 1) + "\":" + of(i)).mkString("{", ",", "}")
+      Iterator
+        .range(0, columns)
+        .map(i => "\"col-" + (i + 1) + "\":" + of(i))
+        .mkString("{", ",", "}")
     def bound(i: Int): String = {
       val number = random.nextLong()
       if (i % 2 == 0) number.toString else "\"" + java.lang.Long.toString(number, 36) + "\""

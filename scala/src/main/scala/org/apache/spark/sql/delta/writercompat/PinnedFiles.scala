@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.mapreduce.JobContext
 import org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory
+import org.apache.parquet.hadoop.ParquetOutputFormat
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
@@ -69,6 +70,8 @@ private[writercompat] object PinnedFiles {
     SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE.key ->
       SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS.toString,
     SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED.key -> "true",
+    // The second version has booleans in an encoding that Iceberg's connector for Spark cannot read.
+    ParquetOutputFormat.WRITER_VERSION -> "v1",
     // Without them nobody can tell from the footer what is in a column.
     statistics -> "true"
   )

@@ -18,7 +18,6 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
-import java.time.ZoneId
 import java.util.UUID
 import scala.util.control.NonFatal
 
@@ -56,11 +55,18 @@ object RewrittenFiles {
     val folder = s"$prefix${UUID.randomUUID}"
     val (rows, added) = orphaning(table, folder) {
       val session = sessionFor(spark, files.map(_.size))
+      val timestamps = from.metadata.physicalPartitionSchema.collect {
+        case field if field.dataType == TimestampType => field.name
+      }.toSet
+      // Delta's writer makes text of partition values, which is the same for two instants where
+      // clocks go back.
+      if (timestamps.nonEmpty)
+        session.sessionState.conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
       session.withActive {
         liveRows(session, from, files) ->
           Described(session, s"Writing ${files.size} data file(s) of $table anew") {
             // What the statistics say is not needed to read the files, and may be much.
-            val lean = files.map(file => inUtc(from, spark)(file.copy(stats = null)))
+            val lean = files.map(file => inUtc(spark, timestamps)(file.copy(stats = null)))
             val data = from.deltaLog.createDataFrame(from, lean, actionTypeOpt = Some("Upgrade"))
             new IntoFolder(txn, folder)
               .writeFiles(widened(data, txn.metadata.schema), None, isOptimize = true, Nil)
@@ -128,29 +134,22 @@ object RewrittenFiles {
     conf.setConf(SQLConf.IGNORE_CORRUPT_FILES, false)
     conf.setConf(SQLConf.IGNORE_MISSING_FILES, false)
     conf.setConf(DeltaSQLConf.DELTA_COLLECT_STATS, true)
-    // Delta's writer makes text of partition values, which is the same for two instants where
-    // clocks go back.
-    conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
     session
   }
 
   // A time without a zone is in that of the reader, which is not that of the writer here.
-  private def inUtc(from: Snapshot, reader: SparkSession): AddFile => AddFile = {
-    val zone =
-      ZoneId.of(castToImpl(reader).sessionState.conf.sessionLocalTimeZone, ZoneId.SHORT_IDS)
-    val timestamps = from.metadata.physicalPartitionSchema.collect {
-      case field if field.dataType == TimestampType => field.name
-    }.toSet
-    def inUtc(text: String): String = DateTimeUtils
-      .stringToTimestamp(UTF8String.fromString(text), zone)
-      .fold(text)(DateTimeUtils.microsToInstant(_).toString)
-    file =>
-      if (timestamps.isEmpty) file
-      else
-        file.copy(partitionValues = file.partitionValues.map { case (name, value) =>
-          name -> (if (timestamps(name) && value != null) inUtc(value) else value)
-        })
-  }
+  private def inUtc(reader: SparkSession, timestamps: Set[String])(file: AddFile): AddFile =
+    if (timestamps.isEmpty) file
+    else {
+      val zone =
+        DateTimeUtils.getZoneId(castToImpl(reader).sessionState.conf.sessionLocalTimeZone)
+      def instant(text: String): String = DateTimeUtils
+        .stringToTimestamp(UTF8String.fromString(text), zone)
+        .fold(text)(DateTimeUtils.microsToInstant(_).toString)
+      file.copy(partitionValues = file.partitionValues.map { case (name, value) =>
+        name -> (if (timestamps(name) && value != null) instant(value) else value)
+      })
+    }
 
   // Large enough that a file is split only where cores would wait for work otherwise.
   private[writercompat] def pieceSize(

@@ -14,7 +14,9 @@ class LoggedPartitionsSuite extends UpgradeTests {
   private def bytes(column: String) = s"hex(CAST(CAST($column AS STRING) AS BINARY))"
 
   /** The value of `p` by the number `a`, as Delta reads it from the log. */
-  private def inLog(table: TestTable): Set[String] = rows(s"SELECT a, ${bytes("p")} FROM ${table.name}")
+  private def inLog(table: TestTable): Set[String] = rows(
+    s"SELECT a, ${bytes("p")} FROM ${table.name}"
+  )
 
   /** The same, as the files have it. */
   private def inFiles(table: TestTable): Set[String] = {

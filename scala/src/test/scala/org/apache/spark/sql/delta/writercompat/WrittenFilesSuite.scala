@@ -78,7 +78,9 @@ class WrittenFilesSuite extends TableSuite {
         .mkString,
       "row groups" -> groups.size.toString,
       "bounds" -> chunks
-        .map(c => s"${c.getPath} ${Option(c.getStatistics).map(s => s.minAsString + s.maxAsString)}")
+        .map(c =>
+          s"${c.getPath} ${Option(c.getStatistics).map(s => s.minAsString + s.maxAsString)}"
+        )
         .distinct
         .mkString,
       "null counts" -> chunks.map(c => c.getStatistics.getNumNulls.toString).distinct.mkString,
@@ -112,7 +114,13 @@ class WrittenFilesSuite extends TableSuite {
       case "session" => withConf(key -> value)(insert())
       case "Hadoop"  => withHadoop(key, value)(insert())
       case "option"  =>
-        spark.sql(twoRows).write.format("delta").mode("append").option(key, value).saveAsTable(table.name)
+        spark
+          .sql(twoRows)
+          .write
+          .format("delta")
+          .mode("append")
+          .option(key, value)
+          .saveAsTable(table.name)
       case "table" =>
         sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('$key' = '$value')")
         try insert()
@@ -137,7 +145,7 @@ class WrittenFilesSuite extends TableSuite {
       val outcome = Try(write(table, one)).fold(
         {
           case e: SparkThrowable if e.getCondition != null => s"refused: ${e.getCondition}"
-          case _ => "refused"
+          case _                                           => "refused"
         },
         { _ =>
           val files = (table.log.liveFiles.keySet -- before).toSeq
@@ -150,7 +158,8 @@ class WrittenFilesSuite extends TableSuite {
       }
       one.copy(outcome = outcome)
     }
-    val wrong = found.diff(tried).map(t => s"| ${t.where} | `${t.key}` | `${t.value}` | ${t.outcome} |")
+    val wrong =
+      found.diff(tried).map(t => s"| ${t.where} | `${t.key}` | `${t.value}` | ${t.outcome} |")
     assert(wrong.isEmpty, wrong.mkString("\n", "\n", "\n"))
     assert(spark.table(table.name).collect().map(_.toString).toSet == rows)
     assert(spark.sparkContext.getLocalProperty(PinnedFiles.ofTasks.head._1) == null)
@@ -231,7 +240,8 @@ class WrittenFilesSuite extends TableSuite {
       val error = refused(table)(switchOn(table))
       assert(error.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.TABLE_NOT_COMPLIANT")
       assert(error.getMessageParameters.get("rule").split(", ").toSet == expected)
-      val dry = new WouldBreak(spark).statement(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($on)")
+      val dry =
+        new WouldBreak(spark).statement(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($on)")
       assert(dry.findings.map(_.rule).toSet == expected)
       // By the metadata as an action of a commit, too.
       val program = refused(table) {
