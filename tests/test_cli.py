@@ -263,6 +263,13 @@ def test_numbers_that_the_jvm_has_not(table: Table, version: int) -> None:
         iceberg_writer_compat.check(table.spark, table.name, 1.5)  # type: ignore[call-overload]
 
 
+def test_names_that_are_no_text(spark: SparkSession) -> None:
+    for command in (*REPORTS, "enable", "disable", "is-enabled", "publish", "status"):
+        result = run(command, os.fsdecode(b"/data/\xff"))
+        assert result.exit_code == 2
+        assert result.stderr == "An argument is no text in utf-8.\n"
+
+
 def test_streams_that_are_closed() -> None:
     command = Path(sys.executable).with_name("iceberg-writer-compat")
 

@@ -16,6 +16,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.classic.column import Column
+from pyspark.sql.classic.dataframe import DataFrame
 
 from iceberg_writer_compat import _jars
 from iceberg_writer_compat.exceptions import (
@@ -58,10 +60,16 @@ def require(spark: object) -> Any:
 def table_name(table: object) -> str:
     """A table as the JVM takes it: a name, or a path as text."""
     if isinstance(table, str):
-        return table
+        return text(table)
     if isinstance(table, os.PathLike):
-        return os.fsdecode(table)
+        return text(os.fsdecode(table))
     raise TypeError(f"A table is given by its name or path, but this is of type {type(table)}.")
+
+
+def text(value: str) -> str:
+    """Text as the JVM takes it; fails where Python has bytes in it that were no text."""
+    value.encode("utf-8")
+    return value
 
 
 # The JVM counts no further.
@@ -81,9 +89,24 @@ def whole_number(what: str, value: object, least: int) -> int | None:
 
 
 def name_parts(spark: SparkSession, name: str) -> list[str]:
-    """The parts of a name, as Spark takes it apart."""
-    parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
-    return [str(parts.apply(index)) for index in range(parts.size())]
+    """The parts of a name, to the letter."""
+    return [str(part) for part in _facade(spark._jvm).nameParts(name)]
+
+
+def statement(spark: SparkSession, text: str) -> DataFrame:
+    """The answer to a statement that is run to the letter: `${name}` in it is no variable."""
+    return DataFrame(_facade(spark._jvm).statement(spark._jsparkSession, text), spark)
+
+
+def version_of(spark: SparkSession, table: str, version: int) -> DataFrame:
+    """The rows of a version of a table, whose name is taken to the letter."""
+    rows = _facade(spark._jvm).version(spark._jsparkSession, table, version)
+    return DataFrame(rows, spark)
+
+
+def expression(spark: SparkSession, text: str) -> Column:
+    """An expression in the SQL of Spark, taken to the letter."""
+    return Column(_facade(spark._jvm).expression(text))
 
 
 @contextmanager
@@ -191,7 +214,7 @@ def has_class(jvm: Any, name: str) -> bool:
     return _class(jvm, name) is not None
 
 
-def _facade(jvm: Any) -> Any | None:
+def _facade(jvm: Any) -> Any:
     return _class(jvm, "org.icebergwritercompat.IcebergWriterCompat")
 
 

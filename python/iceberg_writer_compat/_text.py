@@ -288,6 +288,8 @@ def results(value: EnableResults) -> str:
         lines.append(f"{_plain(table.table)}: {table.verdict}")
         for folder in table.result.orphans if table.result else ():
             lines.append(f"  {_plain(folder)} belongs to no version; VACUUM removes it")
+        for warning in table.result.warnings if table.result else ():
+            lines.append(f"  {_plain(warning)}")
         if table.error is not None:
             lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
     return "\n".join(lines if len(value) == 1 else [*lines, *[""] * bool(lines), enabled(value)])

@@ -377,18 +377,12 @@ class _Pool:
     """Threads that act in the session with the local properties of whoever made them."""
 
     def __init__(self, spark: SparkSession, parallelism: int) -> None:
-        self._spark = spark
-        self._threads = ThreadPoolExecutor(parallelism, "enable", self._begin)
+        self._threads = ThreadPoolExecutor(parallelism, "enable")
         self._inheriting = inheritable_thread_target(spark)
 
     def map(self, step: Callable[[str], _T], names: Iterable[str]) -> list[_T]:
         """What each step answers, in order."""
         return list(self._threads.map(self._inheriting(step), names))
-
-    # A thread of its own would act in the session that was made first.
-    def _begin(self) -> None:
-        jvm: Any = self._spark._jvm
-        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._spark._jsparkSession)
 
     def __enter__(self) -> _Pool:
         return self

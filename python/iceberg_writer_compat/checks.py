@@ -100,7 +100,8 @@ def would_break(
     door = _jvm.require(spark)
     session = spark._jsparkSession
     if statement is not None and table is None and schema is None:
-        return _report(spark, lambda: door.wouldBreak(session, statement))
+        text = _jvm.text(statement)
+        return _report(spark, lambda: door.wouldBreak(session, text))
     if statement is None and table is not None and schema is not None:
         name = _jvm.table_name(table)
         wanted = StructType.fromDDL(schema) if isinstance(schema, str) else schema
@@ -167,14 +168,14 @@ def tables_in(
             spark._jsparkSession.sessionState().catalogManager().catalog(str(catalog))
         name = _quoted(str(catalog))
         # Spark quotes these names where it must.
-        rows = spark.sql(f"SHOW NAMESPACES IN {name}").collect()
+        rows = _jvm.statement(spark, f"SHOW NAMESPACES IN {name}").collect()
         schemas = [f"{name}.{row[0]}" for row in rows]
     return [f"{s}.{table}" for s in schemas for table in _delta_tables(spark, s)]
 
 
 def _delta_tables(spark: SparkSession, schema: str) -> list[str]:
     # This reads no log, so that a table whose log is broken is listed as well.
-    rows = spark.sql(f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
+    rows = _jvm.statement(spark, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
     return [
         _quoted(row.tableName)
         for row in rows

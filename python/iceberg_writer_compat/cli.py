@@ -89,8 +89,10 @@ def _command(
                 _say(error)
                 code = _exit_code(error)
             except UnicodeEncodeError as error:
-                said = f"The answer has characters that are no text in {error.encoding}."
-                click.echo(said, err=True)
+                # Python takes bytes of an argument that are no text for lone surrogates.
+                no_text = error.encoding.replace("-", "").lower() == "utf8"
+                what = "An argument is" if no_text else "The answer has characters that are"
+                click.echo(f"{what} no text in {error.encoding}.", err=True)
                 code = _FAILED
             except OSError as error:
                 _say_of_system(error)

@@ -30,6 +30,7 @@ class EnableResult:
         files_kept: How many data files stayed as they were.
         orphans: Folders of the table, from runs that were interrupted or overtaken, with files
             that belong to no version. `VACUUM` removes them.
+        warnings: What failed after the commit, which stands.
     """
 
     table: str | None
@@ -40,6 +41,7 @@ class EnableResult:
     bytes_rewritten: int = field(default=0, compare=False)
     files_kept: int = field(default=0, compare=False)
     orphans: tuple[str, ...] = field(default=(), compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,8 @@ def enable_iceberg_writer_compat(
         if dry_run:
             return Report.from_json(facade.upgradePlan(*asked), spark)
         done = json.loads(facade.upgrade(*asked))
-        return EnableResult(**{**done, "table": name, "orphans": tuple(done["orphans"])})
+    lists = {key: tuple(done[key]) for key in ("orphans", "warnings")}
+    return EnableResult(**{**done, "table": name, **lists})
 
 
 def disable_iceberg_writer_compat(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -35,10 +36,26 @@ for ask in (publish, status):
         assert "org.apache.iceberg:iceberg-core:1." in str(error)
     else:
         raise AssertionError("there was an answer without Iceberg")
-# A commit does not fail for it.
-spark.sql(
-    f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
-)
+# Who asks for it is told at once.
+publishing = "'icebergWriterCompat.publish' = 'true'"
+feature = "'delta.enableIcebergWriterCompatV1' = 'true'"
+for statement in (
+    f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ({publishing})",
+    f"CREATE TABLE delta.`{folder}_2` (a INT) USING delta TBLPROPERTIES ({feature}, {publishing})",
+):
+    try:
+        spark.sql(statement)
+    except UnsupportedOperationException as error:
+        assert error.getCondition() == "ICEBERG_WRITER_COMPAT_ICEBERG_MISSING"
+    else:
+        raise AssertionError("it was not refused")
+assert oracle.versions(folder) == [0] and not folder.with_name("t_2").exists()
+# Where another session has asked for it, a commit does not fail for it, nor does one that keeps it.
+log = folder / "_delta_log"
+lines = map(json.loads, (log / f"{0:020}.json").read_text().splitlines())
+metadata_action = next(line for line in lines if "metaData" in line)
+metadata_action["metaData"]["configuration"]["icebergWriterCompat.publish"] = "true"
+(log / f"{1:020}.json").write_text(json.dumps(metadata_action) + "\n")
 spark.sql(f"INSERT INTO delta.`{folder}` VALUES (1)")
 assert oracle.versions(folder) == [0, 1, 2]
 assert not (folder / "metadata").exists()

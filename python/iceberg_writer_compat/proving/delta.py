@@ -46,7 +46,7 @@ class Delta:
 
     def frame(self, version: int) -> DataFrame:
         """All rows of a version."""
-        return self._spark.read.option("versionAsOf", version).table(self._table)
+        return _jvm.version_of(self._spark, self._table, version)
 
     def has(self, version: int) -> bool:
         """Whether a version can still be read: its log and its files may be gone."""
@@ -117,7 +117,7 @@ class Delta:
             int(count)
             for some in _groups(conditions, _AT_ONCE)
             for count in self.frame(version)
-            .agg(*[F.expr(f"count_if({condition})") for condition in some])
+            .agg(*[_jvm.expression(self._spark, f"count_if({one})") for one in some])
             .collect()[0]
         ]
 
@@ -144,7 +144,8 @@ class Delta:
         for number, path in enumerate(paths):
             name = sql_name(path)
             floating = types[str(number)] in ("float", "double")
-            value = F.expr(f"nanvl({name}, NULL)") if floating else F.col(name)
+            no_nan = _jvm.expression(self._spark, f"nanvl({name}, NULL)")
+            value = no_nan if floating else F.col(name)
             middle = F.min_by(value, F.when(value.isNotNull(), F.xxhash64(value)))
             columns += [F.min(value), middle, F.max(value)]
         row = self.frame(version).agg(*columns).toArrow()

@@ -290,7 +290,7 @@ class IcebergSpark(_SparkReader):
     def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
         """The rows that pass each filter, which Spark hands to Iceberg."""
         frame = self.frame(None)
-        return (frame.where(wanted.spark()) for wanted in filters)
+        return (frame.where(_jvm.expression(self._spark, one.spark())) for one in filters)
 
     def fault(self, wanted: Filter, partition: bool) -> Fault | None:
         """Iceberg orders -0.0 before 0.0, and a partition has one of them."""

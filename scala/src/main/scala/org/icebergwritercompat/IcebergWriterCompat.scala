@@ -8,12 +8,13 @@ import org.apache.spark.sql.delta.writercompat.{
   Proving,
   PublishHook,
   Publishing,
+  Sessions,
   Upgrading,
   WriterCompatHooks,
   WriterCompatProperty
 }
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.{Column, DataFrame, SparkSession}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.rules.WriterCompatRules
@@ -21,7 +22,11 @@ import org.icebergwritercompat.rules.WriterCompatRules
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 
-/** What a program can ask for; the Python package calls nothing else. */
+/**
+ * What a program can ask for; the Python package calls nothing else.
+ *
+ * Each call works in the session that it names, on any thread.
+ */
 object IcebergWriterCompat {
 
   /** The version of this project. */
@@ -80,7 +85,9 @@ object IcebergWriterCompat {
       rewrite: Boolean,
       drop: JList[String]
   ): String =
-    ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq))
+    Sessions.active(spark) {
+      ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq))
+    }
 
   /** Takes the feature out of a table, given by name or path; false if it was not there. */
   def disable(spark: SparkSession, table: String): Boolean =
@@ -92,7 +99,7 @@ object IcebergWriterCompat {
 
   /** The report of `Reports.check` as JSON; the newest version for null. */
   def check(spark: SparkSession, table: String, version: java.lang.Long): String =
-    ReportJson.of(Reports.check(spark, table, optional(version)))
+    Sessions.active(spark)(ReportJson.of(Reports.check(spark, table, optional(version))))
 
   /** The report of `Reports.verify` as JSON; the newest version and all files for null. */
   def verify(
@@ -101,21 +108,25 @@ object IcebergWriterCompat {
       version: java.lang.Long,
       files: java.lang.Long
   ): String =
-    ReportJson.of(Reports.verify(spark, table, optional(version), optional(files)))
+    Sessions.active(spark) {
+      ReportJson.of(Reports.verify(spark, table, optional(version), optional(files)))
+    }
 
   /** The report of `Reports.history` as JSON. */
   def history(spark: SparkSession, table: String): String =
-    ReportJson.of(Reports.history(spark, table))
+    Sessions.active(spark)(ReportJson.of(Reports.history(spark, table)))
 
   /** The report on what a statement would do, as JSON. */
   def wouldBreak(spark: SparkSession, statement: String): String =
-    ReportJson.of(Reports.wouldBreak(spark, statement))
+    Sessions.active(spark)(ReportJson.of(Reports.wouldBreak(spark, statement)))
 
   /** The report on what other columns would mean, as JSON; so is the schema. */
   def wouldBreakSchema(spark: SparkSession, table: String, schema: String): String =
-    ReportJson.of(
-      Reports.wouldBreak(spark, table, DataType.fromJson(schema).asInstanceOf[StructType])
-    )
+    Sessions.active(spark) {
+      ReportJson.of(
+        Reports.wouldBreak(spark, table, DataType.fromJson(schema).asInstanceOf[StructType])
+      )
+    }
 
   /** Publishes the newest version of a table as Iceberg; what that did, as JSON. */
   def publish(spark: SparkSession, table: String): String =
@@ -137,17 +148,15 @@ object IcebergWriterCompat {
 
   /** What Iceberg metadata has of a table, as JSON; the metadata published last for null. */
   def published(spark: SparkSession, table: String, location: String): String =
-    IcebergLibrary.needed(ReportJson.of(new Proving(spark, table).published(Option(location))))
+    iceberg(spark)(ReportJson.of(new Proving(spark, table).published(Option(location))))
 
   /** The columns that a version of a table has, as JSON. */
   def columns(spark: SparkSession, table: String, version: Long): String =
-    ReportJson.ofColumns(new Proving(spark, table).columns(version))
+    Sessions.active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
 
   /** The schema of published metadata as Iceberg's library has it, as Iceberg's JSON. */
   def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
-    IcebergLibrary.needed(
-      SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema)
-    )
+    iceberg(spark)(SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema))
 
   /** The rows that Iceberg's generic reader reads; a filter is in Iceberg's JSON. */
   def icebergRows(
@@ -156,7 +165,21 @@ object IcebergWriterCompat {
       snapshot: java.lang.Long,
       filter: String
   ): DataFrame =
-    IcebergLibrary.needed(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
+    iceberg(spark)(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
+
+  /** The rows of a statement that is run to the letter, see [[Sessions.verbatim]]. */
+  def statement(spark: SparkSession, statement: String): DataFrame =
+    Sessions.verbatim(spark, statement)
+
+  /** The rows of a version of a table, see [[Sessions.version]]. */
+  def version(spark: SparkSession, table: String, version: Long): DataFrame =
+    Sessions.active(spark)(Sessions.version(spark, table, version))
+
+  /** An expression in SQL, to the letter. */
+  def expression(text: String): Column = Sessions.expression(text)
+
+  /** The parts of a name, to the letter. */
+  def nameParts(name: String): JList[String] = DeltaTables.nameParts(name).asJava
 
   /** One rule as JSON, its id in letters of any case. */
   def explain(rule: String): String =
@@ -171,7 +194,10 @@ object IcebergWriterCompat {
 
   // What is wrong with the log is told by the field; all else as it comes.
   private def explained[T](spark: SparkSession, table: String)(answer: => T): T =
-    MalformedLog.explained(spark, table)(identity)(answer)
+    Sessions.active(spark)(MalformedLog.explained(spark, table)(identity)(answer))
+
+  private def iceberg[T](spark: SparkSession)(answer: => T): T =
+    Sessions.active(spark)(IcebergLibrary.needed(answer))
 
   private def optional(number: java.lang.Long): Option[Long] = Option(number).map(_.longValue)
 }

@@ -3,7 +3,7 @@ package org.icebergwritercompat
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.delta.writercompat.{StatementChecks, WriterCompatHooks}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.sql.{ColumnMappingByIdRule, ReportFunctions}
+import org.icebergwritercompat.sql.{ColumnMappingByIdRule, PublishOptionsRule, ReportFunctions}
 
 /**
  * The entry in `spark.sql.extensions`, beside Delta's own: before or after it makes no difference.
@@ -24,6 +24,7 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
         )
     }
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
+    extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))
     ReportFunctions.all.foreach(extensions.injectTableFunction)
   }

@@ -16,7 +16,10 @@ final class IcebergWriterCompatException(
     condition: String,
     parameters: Map[String, String],
     cause: Throwable
-) extends UnsupportedOperationException(Conditions.message(condition, parameters), cause)
+) extends UnsupportedOperationException(
+      Conditions.message(condition, IcebergWriterCompatException.toPaste(parameters)),
+      cause
+    )
     with SparkThrowable {
 
   def this(condition: String, parameters: Map[String, String]) = this(condition, parameters, null)
@@ -27,7 +30,8 @@ final class IcebergWriterCompatException(
 
   override def getSqlState: String = Conditions.sqlState(condition)
 
-  override def getMessageParameters: JMap[String, String] = parameters.asJava
+  override def getMessageParameters: JMap[String, String] =
+    IcebergWriterCompatException.toPaste(parameters).asJava
 }
 
 /** Makes the errors of this project. */
@@ -46,6 +50,9 @@ object IcebergWriterCompatException {
   /** What the refusal says of the violation itself, without the table, the rule and the fix. */
   def explanation(table: TableState, violation: Violation): String =
     Conditions.explanation(conditionOf(violation), parametersOf(table, violation))
+
+  private def toPaste(parameters: Map[String, String]): Map[String, String] =
+    parameters.map { case (key, value) => key -> (if (key == "fix") Fix.toPaste(value) else value) }
 
   private def conditionOf(violation: Violation): String =
     s"$Violation.${violation.condition.name}"

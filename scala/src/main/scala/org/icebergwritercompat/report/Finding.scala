@@ -3,6 +3,7 @@ package org.icebergwritercompat.report
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules.{
   ActionRules,
+  Fix,
   Location,
   Reasons,
   SchemaNode,
@@ -52,7 +53,7 @@ object Finding {
       found = IcebergWriterCompatException.explanation(table, violation),
       required = violation.rule.statement,
       why = Reasons.of(violation.rule).getOrElse(""),
-      fix = violation.fix
+      fix = Fix.toPaste(violation.fix)
     )
 
   /** The finding that tells of live files outside of the folder of the table. */

@@ -14,6 +14,8 @@ package org.icebergwritercompat.report
  * @param orphans
  *   folders of the table with files that were written anew and came to nothing, which VACUUM
  *   removes
+ * @param warnings
+ *   what failed after the commit, which stands
  */
 final case class UpgradeResult(
     table: String,
@@ -23,5 +25,6 @@ final case class UpgradeResult(
     filesRewritten: Long,
     bytesRewritten: Long,
     filesKept: Long,
-    orphans: Seq[String]
+    orphans: Seq[String],
+    warnings: Seq[String]
 )

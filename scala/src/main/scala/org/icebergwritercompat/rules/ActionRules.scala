@@ -37,12 +37,38 @@ object ActionRules {
   }
 
   object FilesHaveRowCount
-      extends AddedFileRule("D1", "Each added file has the statistic `numRecords`.", v2) {
+      extends AddedFileRule(
+        "D1",
+        "Each added file has the statistic `numRecords`, which is not negative.",
+        v2
+      ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(file.statistics.forall(_.rowCount.isEmpty))(
-        "it has no numRecords" -> "SET spark.databricks.delta.stats.collect=true"
+        "it has no numRecords, or a negative one" -> "SET spark.databricks.delta.stats.collect=true"
       )
+  }
+
+  object SizesArePossible
+      extends AddedFileRule(
+        "D1s",
+        "Each added file has a size above 0, and less than 2^31 rows for each byte.",
+        Clause(DeltaProtocol, "Add File and Remove File"),
+        Clause(DeltaProtocol, "Per-file Statistics")
+      ) {
+
+    // A page says in an Int how many rows it has.
+    private val mostRowsPerByte = 1L << 31
+
+    override protected def problem(table: TableState, file: Added): Option[(String, String)] = {
+      val rows = file.statistics.flatMap(_.rowCount).getOrElse(0L)
+      if (file.size <= 0)
+        Some(s"its size is ${file.size} byte(s)" -> Fix.lookIntoHistory(table))
+      else
+        Option.when(rows / mostRowsPerByte >= file.size)(
+          s"its numRecords is $rows, in ${file.size} bytes" -> Fix.copyInto(table)
+        )
+    }
   }
 
   object PartitionValuesByPhysicalName

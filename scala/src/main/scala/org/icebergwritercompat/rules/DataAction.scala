@@ -19,6 +19,7 @@ object DataAction {
       statistics: Option[FileStatistics],
       hasDeletionVector: Boolean,
       repeated: Boolean,
+      size: Long,
       isSchemeKnown: Boolean = true
   ) extends DataAction {
 

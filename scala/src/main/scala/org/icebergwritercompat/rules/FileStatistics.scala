@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
  * What the rules ask of a file's statistics.
  *
  * @param rowCount
- *   the value of `numRecords`
+ *   the value of `numRecords`, if it can be a number of rows
  * @param unknownNames
  *   the keys of the column statistics that are no physical names, each as a path
  */
@@ -51,7 +51,7 @@ object FileStatistics {
       val field = parser.currentName
       val value = parser.nextToken()
       if (field == "numRecords" && value == JsonToken.VALUE_NUMBER_INT)
-        rowCount = Some(parser.getLongValue)
+        rowCount = Some(parser.getLongValue).filter(_ >= 0)
       else if (byColumn(field) && value == JsonToken.START_OBJECT)
         collectUnknown(parser, names, Vector.empty, unknown)
       parser.skipChildren()

@@ -252,6 +252,17 @@ object Fix {
   /** Shows who wrote what when, where no statement can bring lost values back. */
   def lookIntoHistory(table: TableState): String = s"DESCRIBE HISTORY ${table.name}"
 
+  /**
+   * A statement as a session takes it to the letter, though a name in it looks like a variable of
+   * Spark's; nothing else has an escape for that.
+   */
+  def toPaste(statement: String): String =
+    if (statement.contains("${") && isStatement.matches(statement))
+      s"SET spark.sql.variable.substitute=false; $statement"
+    else statement
+
+  private val isStatement = """(?s)[A-Z]+ .*""".r
+
   /** Copies the rows into a new table that has the feature. */
   def copyInto(table: TableState): String = table.copyStatement
 

@@ -58,6 +58,7 @@ object Reasons {
     "C18" -> "Iceberg partitions by top-level values only, so no reader could prune by it.",
     "C18d" -> "Delta Spark 4.4.0 refuses every write to such a table.",
     "D1" -> "Iceberg's metadata needs the row count of every file.",
+    "D1s" -> "Iceberg's readers find the footer by the size, and engines answer `count(*)` from the rows.",
     "D2" -> "Readers find the partition of a file by these keys, so its rows would be skipped or misplaced.",
     "D3" -> "Readers would not find the bounds of a column, or take those of another.",
     "D4" -> "A time without a zone means another instant in each engine, so rows would be skipped.",

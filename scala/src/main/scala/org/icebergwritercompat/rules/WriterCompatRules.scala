@@ -79,6 +79,7 @@ object WriterCompatRules {
   /** What each action must meet that is committed to a table with the feature. */
   val actionRules: Seq[ActionRule] = Seq(
     ActionRules.FilesHaveRowCount,
+    ActionRules.SizesArePossible,
     ActionRules.PartitionValuesByPhysicalName,
     ActionRules.StatisticsByPhysicalName,
     ActionRules.TimestampPartitionsInUtc,

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.sql
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.icebergwritercompat.WriterCompat
 
@@ -16,31 +16,12 @@ import java.util.Locale
  */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-    case create: CreateTable =>
-      withSpec(create, create.tableSpec, Map.empty)(s => create.copy(tableSpec = s))
-    case create: CreateTableAsSelect =>
-      withSpec(create, create.tableSpec, create.writeOptions)(s => create.copy(tableSpec = s))
-    case replace: ReplaceTable =>
-      withSpec(replace, replace.tableSpec, Map.empty)(s => replace.copy(tableSpec = s))
-    case replace: ReplaceTableAsSelect =>
-      withSpec(replace, replace.tableSpec, replace.writeOptions)(s => replace.copy(tableSpec = s))
-  }
-
   // Delta takes what a DataFrame is written with for properties too.
-  private def withSpec(plan: LogicalPlan, spec: TableSpecBase, options: Map[String, String])(
-      changed: TableSpecBase => LogicalPlan
-  ): LogicalPlan = {
+  override def apply(plan: LogicalPlan): LogicalPlan = TableSpecs.changed(plan) { (spec, options) =>
     val missing =
       if (isDelta(spec.provider)) missingFrom(options ++ spec.properties)
       else Map.empty[String, String]
-    if (missing.isEmpty) plan
-    else
-      spec match {
-        case s: UnresolvedTableSpec => changed(s.copy(properties = s.properties ++ missing))
-        case s: TableSpec           => changed(s.copy(properties = s.properties ++ missing))
-        case _                      => plan
-      }
+    Option.when(missing.nonEmpty)(spec.properties ++ missing)
   }
 
   private def isDelta(provider: Option[String]): Boolean =

@@ -85,8 +85,8 @@ object ReportFunctions {
         case _            => throw wrongArguments(fullName, parameters)
       }
       val number = values.lift(1).map {
-        case n: Number => n.longValue
-        case _         => throw wrongArguments(fullName, parameters)
+        case n @ (_: Byte | _: Short | _: Int | _: Long) => n.asInstanceOf[Number].longValue
+        case _ => throw wrongArguments(fullName, parameters)
       }
       relation(fullName, columns, report(SparkSession.active, table, number))
     }

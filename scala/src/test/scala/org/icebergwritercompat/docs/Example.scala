@@ -237,7 +237,8 @@ private[docs] object LogLines {
           ),
           add.has("deletionVector"),
           repeated =
-            all.take(i).exists(other => other._1 == "add" && pathOf(other) == pathOf(entry))
+            all.take(i).exists(other => other._1 == "add" && pathOf(other) == pathOf(entry)),
+          add.get("size").asLong
         )
       case (entry @ ("remove", remove), _) =>
         Removed(pathOf(entry), remove.get("dataChange").asBoolean)

@@ -512,6 +512,9 @@ object RuleExamples {
     log(ActionRules.FilesHaveRowCount)(add("part-0.parquet", "", "\"numRecords\": 3"))(
       add("part-0.parquet", "", "\"tightBounds\": true")
     ),
+    log(ActionRules.SizesArePossible)(add("part-0.parquet", "", rows))(
+      add("part-0.parquet", "", "\"numRecords\": 9223372036854775807")
+    ),
     log(
       ActionRules.PartitionValuesByPhysicalName,
       metaData(

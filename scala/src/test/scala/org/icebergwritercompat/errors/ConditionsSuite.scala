@@ -183,7 +183,14 @@ class ConditionsSuite extends AnyFunSuite {
       changes.flatMap(WriterCompatRules.check(_)) ++
       WriterCompatRules.check(
         table,
-        DataAction.Added("a.parquet", Map.empty, None, hasDeletionVector = true, repeated = true)
+        DataAction.Added(
+          "a.parquet",
+          Map.empty,
+          None,
+          hasDeletionVector = true,
+          repeated = true,
+          size = 742
+        )
       ) ++
       FileRules.LiveFilesWereWrittenById.check(table, FileRules.Provenance(1, Some("a.parquet"))) ++
       WriterCompatRules.check(table, DataFiles.file("optional int32 a;")) ++

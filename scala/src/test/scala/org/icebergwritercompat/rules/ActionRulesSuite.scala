@@ -11,8 +11,12 @@ class ActionRulesSuite extends StepSuite {
     Map.empty,
     Some(FileStatistics(Some(3), Set.empty)),
     hasDeletionVector = false,
-    repeated = false
+    repeated = false,
+    size = 742
   )
+
+  // The most rows that pages of so many bytes can say they have.
+  private val mostRows = (742L << 31) - 1
 
   private val copy = "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
     "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
@@ -48,10 +52,25 @@ class ActionRulesSuite extends StepSuite {
       )(file.copy(statistics = statistics)) {
         bad(
           FilesHaveRowCount,
-          "it has no numRecords",
+          "it has no numRecords, or a negative one",
           "SET spark.databricks.delta.stats.collect=true"
         )
       }
+    }
+
+    // D1s
+    passes(SizesArePossible, s"as many rows as fit, with ${shape.name}")(table)(
+      file.copy(statistics = Some(FileStatistics(Some(mostRows), Set.empty)))
+    )
+    Seq(mostRows + 1, Long.MaxValue).foreach { rows =>
+      refuses(SizesArePossible, s"$rows rows, with ${shape.name}")(table)(
+        file.copy(statistics = Some(FileStatistics(Some(rows), Set.empty)))
+      )(bad(SizesArePossible, s"its numRecords is $rows, in 742 bytes", copy))
+    }
+    Seq(-1L, 0L).foreach { size =>
+      refuses(SizesArePossible, s"a size of $size, with ${shape.name}")(table)(
+        file.copy(size = size)
+      )(bad(SizesArePossible, s"its size is $size byte(s)", "DESCRIBE HISTORY db.t"))
     }
 
     // D2

@@ -137,7 +137,7 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     val table = CompliantTable.of("a INT, p TIMESTAMP").copy(partitionColumns = Seq("p"))
     Seq[Map[String, String]](null, Map.empty, Map("col-2" -> null), Map("col-2" -> ""))
       .foreach { values =>
-        val file = Added("f", values, None, hasDeletionVector = true, repeated = true)
+        val file = Added("f", values, None, hasDeletionVector = true, repeated = true, size = 742)
         val found = WriterCompatRules.check(table, file).toSeq
         assertWhole(found)
         assert(Set("D1", "D5", "D6").subsetOf(found.map(_.rule.id).toSet))
@@ -218,7 +218,8 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
   test("10 000 compliant columns, and files that break every rule of theirs") {
     val table = CompliantTable.of((1 to 2 * wide).map(i => s"a$i INT").mkString(", "))
     assert(failAfter(Span(20, Seconds))(WriterCompatRules.check(table).toSeq) == Nil)
-    val file = Added("f", Map("x" -> "1"), None, hasDeletionVector = true, repeated = true)
+    val file =
+      Added("f", Map("x" -> "1"), None, hasDeletionVector = true, repeated = true, size = 742)
     assertInTime(
       (1 to 20000).iterator.flatMap(_ => WriterCompatRules.check(table, file)),
       atLeast = 80000

@@ -26,7 +26,8 @@ final class DataActions(table: TableState, isKnown: String => Boolean = _ => tru
       add.partitionValues,
       statistics(add),
       add.deletionVector != null,
-      repeated = false
+      repeated = false,
+      size = add.size
     )
     file.location match {
       case FileLocation.Absolute(scheme) => file.copy(isSchemeKnown = isKnown(scheme))

@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.AlterTableDropFeatureDeltaCommand
@@ -18,13 +19,16 @@ object DeltaTables {
   def find(spark: SparkSession, table: String): DeltaTableV2 = {
     val parts =
       if (isPath(table)) Seq("delta", absolute(spark, table))
-      else spark.sessionState.sqlParser.parseMultipartIdentifier(table)
+      else nameParts(table)
     val plan = UnresolvedTable(parts, "Iceberg Writer Compat")
     resolved(spark, plan) match {
       case ResolvedTable(_, _, delta: DeltaTableV2, _) => delta
       case _ => throw IcebergWriterCompatException.notDelta(table)
     }
   }
+
+  /** The parts of a name. The session's parser would take `${x}` in it for a variable. */
+  def nameParts(name: String): Seq[String] = CatalystSqlParser.parseMultipartIdentifier(name)
 
   private def resolved(spark: SparkSession, plan: LogicalPlan): LogicalPlan =
     try spark.sessionState.executePlan(plan).analyzed

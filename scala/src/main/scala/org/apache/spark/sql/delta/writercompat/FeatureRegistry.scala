@@ -1,7 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta._
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes, Type}
+import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 
 import java.util.Locale
 
@@ -41,43 +41,31 @@ object FeatureRegistry {
 
   /** The bytes of the class with one call added before each return of the method. */
   private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
-    val reader = new ClassReader(original)
-    val writer = new ClassWriter(reader, 0)
     val mapType = Type.getType(classOf[Map[_, _]])
     val descriptor = Type.getMethodDescriptor(mapType)
     var woven = 0
-    val visitor = new ClassVisitor(Opcodes.ASM9, writer) {
-      override def visitMethod(
-          access: Int,
-          name: String,
-          desc: String,
-          signature: String,
-          exceptions: Array[String]
-      ): MethodVisitor = {
-        val next = super.visitMethod(access, name, desc, signature, exceptions)
-        if (name != method || desc != descriptor) next
-        else
-          new MethodVisitor(Opcodes.ASM9, next) {
-            override def visitInsn(opcode: Int): Unit = {
-              // One map is taken from the stack and one put back: no frame changes.
-              if (opcode == Opcodes.ARETURN) {
-                woven += 1
-                super.visitMethodInsn(
-                  Opcodes.INVOKESTATIC,
-                  forwarder,
-                  "withWriterCompat",
-                  Type.getMethodDescriptor(mapType, mapType),
-                  false
-                )
-              }
-              super.visitInsn(opcode)
+    val changed = Weaving.methods(original) { (_, name, desc, next) =>
+      if (name != method || desc != descriptor) next
+      else
+        new MethodVisitor(Opcodes.ASM9, next) {
+          override def visitInsn(opcode: Int): Unit = {
+            // One map is taken from the stack and one put back: no frame changes.
+            if (opcode == Opcodes.ARETURN) {
+              woven += 1
+              super.visitMethodInsn(
+                Opcodes.INVOKESTATIC,
+                forwarder,
+                "withWriterCompat",
+                Type.getMethodDescriptor(mapType, mapType),
+                false
+              )
             }
+            super.visitInsn(opcode)
           }
-      }
+        }
     }
-    reader.accept(visitor, 0)
     if (woven != 1) throw new IllegalStateException(s"$targetClass.$method has $woven returns")
-    writer.toByteArray
+    changed
   }
 
 }

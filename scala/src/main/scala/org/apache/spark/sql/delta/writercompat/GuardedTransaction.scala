@@ -7,9 +7,17 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta._
-import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction, Metadata, Protocol}
+import org.apache.spark.sql.delta.actions.{
+  Action,
+  AddFile,
+  CommitInfo,
+  FileAction,
+  Metadata,
+  Protocol
+}
 import org.apache.spark.sql.delta.constraints.Constraint
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
+import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.types.StructField
 import org.icebergwritercompat.WriterCompat
@@ -18,6 +26,7 @@ import org.icebergwritercompat.rules._
 
 import java.util.ConcurrentModificationException
 import scala.util.control.NonFatal
+import scala.util.{Try, Using}
 
 /**
  * A transaction that keeps tables with the feature within the rules.
@@ -240,6 +249,20 @@ class GuardedTransaction(
     result
   }
 
+  /** Whether this transaction is the one that made a version, even if it failed after that. */
+  private[writercompat] def isInLog(version: Long): Boolean = {
+    val file = FileNames.unsafeDeltaFile(deltaLog.logPath, version)
+    // The file may be missing, and of a large commit only its head is read.
+    Try {
+      Using.resource(deltaLog.store.readAsIterator(file, deltaLog.newDeltaHadoopConf())) { lines =>
+        lines.take(2).map(Action.fromJson).exists {
+          case info: CommitInfo => info.txnId.contains(txnId)
+          case _                => false
+        }
+      }
+    }.getOrElse(false)
+  }
+
   override protected def checkForConflicts(
       checkVersion: Long,
       currentTransactionInfo: CurrentTransactionInfo,
@@ -374,7 +397,9 @@ class GuardedTransaction(
   private def checkPublishing(): Unit =
     if (metadata ne snapshot.metadata) {
       val before = if (creating) Map.empty[String, String] else snapshot.metadata.configuration
-      PublishProperties.check(spark, tableName, before, metadata)
+      val wasPublished =
+        readVersion >= 0 && WriterCompat.isPublished(snapshot.metadata.configuration)
+      PublishProperties.check(tableName, before, metadata, wasPublished)
     }
 
   private def switchesOn(proposed: Metadata): Boolean =

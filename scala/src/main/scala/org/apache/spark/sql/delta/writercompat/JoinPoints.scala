@@ -197,6 +197,13 @@ object JoinPoints {
     "the write would fail in its tasks, by an error that does not name the column"
   )
 
+  val Convert: JoinPoint = JoinPoint(
+    "convert",
+    "ConvertToDeltaCommandBase.run, by which statements and programs convert, and performConvert",
+    "a folder that would get the feature is refused before the folder of the log is made",
+    "convertToDelta would leave an empty log, and an error that says nothing of the feature"
+  )
+
   val Committer: JoinPoint = JoinPoint(
     "committer",
     "TransactionalWrite.getCommitter, called once by writeFiles; DeltaFileFormatWriter calls its " +
@@ -223,6 +230,7 @@ object JoinPoints {
     EmptyStrings,
     Vacuum,
     WriteFiles,
+    Convert,
     Committer,
     SealedFeatures,
     FeatureMap,

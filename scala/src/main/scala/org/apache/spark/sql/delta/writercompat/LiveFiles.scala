@@ -86,7 +86,7 @@ object LiveFiles {
     files.values.foldLeft(Found.nothing) { (all, where) =>
       val rule = ActionRules.PathsAreWithinReach
       val file = DataAction
-        .Added(where.examples.head, Map.empty, None, false, false, isSchemeKnown = false)
+        .Added(where.examples.head, Map.empty, None, false, false, 0L, isSchemeKnown = false)
       val broken = rule.check(table, file).map(FilesViolation(_, where.files, where.examples))
       all.and(Found.nothing.copy(broken = broken.map(rule -> _).toMap))
     }
@@ -124,7 +124,10 @@ object LiveFiles {
       } yield rule -> FilesViolation(violation, 1, Vector(example(file, violation)))
       // Delta's own count parses the statistics of each file once more, as a tree.
       val hidden = if (file.deletionVector == null) 0 else file.deletionVector.cardinality
-      val rows = action.statistics.flatMap(_.rowCount).map(_ - hidden)
+      // A sum with a number that cannot be is none.
+      val rows = action.statistics.flatMap(_.rowCount).map(_ - hidden).filterNot { rows =>
+        rows < 0 || violations.exists(_._1 == ActionRules.SizesArePossible)
+      }
       and(
         Found(
           1,

@@ -64,7 +64,7 @@ final class Publishing(
   private def nameInCatalog(metadata: Metadata): Option[Seq[String]] =
     metadata.configuration
       .get(WriterCompat.PublishTable)
-      .map(spark.sessionState.sqlParser.parseMultipartIdentifier)
+      .map(DeltaTables.nameParts)
       .orElse(TableStates.identifierOf(spark, catalogTable, log.dataPath).map { table =>
         Seq(table.database.getOrElse(spark.sessionState.catalog.getCurrentDatabase), table.table)
       })

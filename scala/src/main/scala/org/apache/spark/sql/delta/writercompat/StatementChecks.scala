@@ -4,18 +4,20 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{
+  AlterTableDropFeatureDeltaCommand,
   CloneSource,
   CloneTableCommand,
-  ConvertToDeltaCommand,
   CreateDeltaTableCommand,
   DeltaReorgTableCommand,
   DeltaReorgTableMode
 }
-import org.apache.spark.sql.delta.sources.DeltaSQLConf
+import org.apache.spark.sql.delta.sources.{DeltaDataSource, DeltaSQLConf, DeltaSink}
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -30,18 +32,29 @@ import scala.jdk.CollectionConverters._
 final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = plan.foreach {
-    case AlterTableDropFeature(Guarded(table), feature, false) if leavesProtection(feature) =>
-      // DROP FEATURE makes empty commits and checkpoints first, and adds this feature last.
-      check(table, CheckpointProtectionTableFeature.name, stay = s"$feature TRUNCATE HISTORY")
+    case AlterTableDropFeature(Guarded(table), feature, false) => checkDrop(table, feature)
+    // What a program's call comes to, without the statement.
+    case AlterTableDropFeatureDeltaCommand(GuardedTable(table), feature, false) =>
+      checkDrop(table, feature)
     case SetTableProperties(Guarded(table), properties) =>
       checkProperties(table, properties)
     case write: V2WriteCommand =>
       write.table match {
-        case relation: DataSourceV2Relation => refuseKernelWrite(relation.table)
-        case _                              =>
+        case relation: DataSourceV2Relation =>
+          refuseKernelWrite(relation.table)
+          refuseOptions(relation.table, write)
+        case _ =>
       }
-    case stream: WriteToStream           => refuseKernelWrite(stream.sink)
-    case convert: ConvertToDeltaCommand  => Converted.of(spark, convert).foreach(refuseConversion)
+    case save: SaveIntoDataSourceCommand if save.dataSource.isInstanceOf[DeltaDataSource] =>
+      PublishProperties.refuseOptions(pathIn(save.options), save.options)
+    case stream: WriteToStream =>
+      refuseKernelWrite(stream.sink)
+      stream.sink match {
+        case sink: DeltaSink =>
+          val table = TableStates.nameOf(spark, sink.catalogTable, sink.path)
+          PublishProperties.refuseOptions(table, sink.options.options)
+        case _ =>
+      }
     case reorg: DeltaReorgTableCommand   => checkReorg(reorg)
     case create: CreateDeltaTableCommand =>
       create.query.foreach {
@@ -99,6 +112,22 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         source.timeTravelOpt.fold(copy)(_ => s"$copy VERSION AS OF ${version.version}")
     }
 
+  private def refuseOptions(table: Table, write: V2WriteCommand): Unit = table match {
+    case delta: DeltaTableV2 =>
+      val options = write match {
+        case append: AppendData                             => append.writeOptions
+        case overwrite: OverwriteByExpression               => overwrite.writeOptions
+        case overwrite: OverwritePartitionsDynamic          => overwrite.writeOptions
+        case dynamic: DeltaDynamicPartitionOverwriteCommand => dynamic.writeOptions
+        case _                                              => Map.empty[String, String]
+      }
+      PublishProperties.refuseOptions(TableStates.nameOf(delta), options)
+    case _ =>
+  }
+
+  private def pathIn(options: Map[String, String]): String =
+    s"delta.`${CaseInsensitiveMap(options).getOrElse("path", "")}`"
+
   // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
   // classes may be missing, so they are told by name.
   private def refuseKernelWrite(table: Table): Unit =
@@ -112,15 +141,10 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO"
       )
 
-  // The transaction would be asked after Delta has made the log's folder, and has refused the
-  // mapping mode that follows from the feature, without a word of the feature.
-  private def refuseConversion(converted: Converted): Unit =
-    if (converted.hasFeature)
-      throw IcebergWriterCompatException.notConvertible(
-        converted.folder,
-        converted.setting,
-        converted.copyStatement
-      )
+  // DROP FEATURE makes empty commits and checkpoints first, and adds this feature last.
+  private def checkDrop(table: TableState, feature: String): Unit =
+    if (leavesProtection(feature))
+      check(table, CheckpointProtectionTableFeature.name, stay = s"$feature TRUNCATE HISTORY")
 
   // Delta refuses by itself to drop what the feature needs.
   private def leavesProtection(feature: String): Boolean =
@@ -152,18 +176,22 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
   private object Guarded {
     def unapply(plan: LogicalPlan): Option[TableState] = plan match {
-      case ResolvedTable(_, _, table: DeltaTableV2, _) if DeltaTables.isEnabled(table) =>
-        val snapshot = table.update()
-        Some(
-          TableStates.of(
-            TableStates.nameOf(table),
-            Moment.Changing,
-            snapshot.protocol,
-            snapshot.metadata,
-            TableStates.profile(spark)
-          )
-        )
-      case _ => None
+      case ResolvedTable(_, _, table: DeltaTableV2, _) => GuardedTable.unapply(table)
+      case _                                           => None
     }
+  }
+
+  private object GuardedTable {
+    def unapply(table: DeltaTableV2): Option[TableState] =
+      Option.when(DeltaTables.isEnabled(table)) {
+        val snapshot = table.update()
+        TableStates.of(
+          TableStates.nameOf(table),
+          Moment.Changing,
+          snapshot.protocol,
+          snapshot.metadata,
+          TableStates.profile(spark)
+        )
+      }
   }
 }

@@ -36,7 +36,7 @@ object TableStates {
       ),
       metadata.configuration,
       metadata.schema,
-      metadata.partitionColumns,
+      metadata.partitionColumns.map(Option(_).getOrElse("<null>")),
       FileFormat(metadata.format.provider, metadata.format.options),
       profile,
       previous

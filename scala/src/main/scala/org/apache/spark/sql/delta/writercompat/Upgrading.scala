@@ -20,6 +20,7 @@ import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 /**
  * Switches the feature on for a table that exists, in one commit: the log is laid out anew, and
@@ -88,7 +89,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   private def takeAway(violations: Seq[Violation]): Unit =
     violations.foreach { violation =>
-      try spark.sql(violation.fix)
+      try Sessions.verbatim(spark, violation.fix)
       catch {
         case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
           val state = inspector.stateOf(table, table.update())
@@ -118,7 +119,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
           RewrittenFiles.orphaning(name, folder)(body())
         }()
     committed match {
-      case Some(version)    => result(judged, version, written)
+      case Some(made)       => result(judged, made, written)
       case None if left > 0 =>
         val snapshot = table.update()
         if (isOn(snapshot)) unchanged(snapshot)
@@ -157,12 +158,15 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
+  /** A version that was made, and what failed afterwards. */
+  private case class Made(version: Long, warnings: Seq[String])
+
   // Delta makes this commit the next version or none at all; then nothing has been written.
   private def tryCommit(
       judged: Judged,
       transaction: GuardedTransaction,
       written: Seq[Written]
-  ): Option[Long] = {
+  ): Option[Made] = {
     val snapshot = judged.snapshot
     val target = judged.target
     val actions = target.clustering.iterator ++
@@ -186,9 +190,11 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
             "numKeptFiles" -> judged.keptFiles.toString
           )
         )
-        Some(version)
+        Some(Made(version, Nil))
       }
     catch {
+      case NonFatal(e) if transaction.isInLog(snapshot.version + 1) =>
+        Some(Made(snapshot.version + 1, Seq(Upgrading.after("what Delta does after it", e))))
       case lost: ConcurrentWriteException =>
         log.info("Somebody else has committed to {}: {}", name: Any, lost.getMessage: Any)
         None
@@ -215,17 +221,23 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  private def result(judged: Judged, version: Long, written: Seq[Written]): UpgradeResult =
+  // The commit stands, so nothing of this is an error any more.
+  private def result(judged: Judged, made: Made, written: Seq[Written]): UpgradeResult = {
+    val found =
+      try Right(if (written.isEmpty) Nil else RewrittenFiles.orphans(table.update()))
+      catch { case NonFatal(e) => Left(Upgrading.after("the look for folders to clean up", e)) }
     UpgradeResult(
       name,
       changed = true,
-      version,
+      made.version,
       if (written.isEmpty) PlanMode.Metadata else PlanMode.Rewrite,
       judged.failing.size.toLong,
       judged.failing.map(_.size).sum,
       judged.keptFiles,
-      if (written.isEmpty) Nil else RewrittenFiles.orphans(table.update())
+      found.getOrElse(Nil),
+      made.warnings ++ found.left.toOption
     )
+  }
 
   private def unchanged(snapshot: Snapshot): UpgradeResult =
     UpgradeResult(
@@ -236,7 +248,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       filesRewritten = 0,
       bytesRewritten = 0,
       snapshot.numOfFiles,
-      orphans = Nil
+      orphans = Nil,
+      warnings = Nil
     )
 
   private def isOn(snapshot: Snapshot): Boolean =
@@ -386,6 +399,11 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 }
 
 object Upgrading {
+
+  private def after(what: String, failure: Throwable): String = {
+    val (text, _) = IcebergWriterCompatException.inOneLine(failure)
+    s"The commit is made, but $what failed: $text"
+  }
 
   // Whoever plans runs next, and many tables are all planned before the first is run.
   private val verdicts: Cache[Looked, Seq[FileVerdict]] = CacheBuilder

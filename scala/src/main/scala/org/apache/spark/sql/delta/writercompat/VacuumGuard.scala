@@ -6,7 +6,7 @@ import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{DeltaCommand, VacuumCommand, VacuumCommandImpl}
 import org.apache.spark.util.{Clock, SerializableConfiguration}
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes, Type}
+import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 
 import scala.annotation.unused
 
@@ -71,47 +71,35 @@ object VacuumGuard {
 
   /** The bytes of the class with its one call changed. */
   private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
-    val reader = new ClassReader(original)
-    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
     var woven = 0
-    val visitor = new ClassVisitor(Opcodes.ASM9, writer) {
-      override def visitMethod(
-          access: Int,
-          name: String,
-          desc: String,
-          signature: String,
-          exceptions: Array[String]
-      ): MethodVisitor = {
-        val next = super.visitMethod(access, name, desc, signature, exceptions)
-        new MethodVisitor(Opcodes.ASM9, next) {
-          override def visitMethodInsn(
-              opcode: Int,
-              owner: String,
-              called: String,
-              calledDesc: String,
-              isInterface: Boolean
-          ): Unit =
-            if (owner != target || called != method)
-              super.visitMethodInsn(opcode, owner, called, calledDesc, isInterface)
-            else {
-              woven += 1
-              val isStatic = (access & Opcodes.ACC_STATIC) != 0
-              super.visitVarInsn(Opcodes.ALOAD, parameter(desc, isStatic, tableType))
-              super.visitVarInsn(Opcodes.ILOAD, parameter(desc, isStatic, Type.BOOLEAN_TYPE))
-              super.visitMethodInsn(
-                Opcodes.INVOKESTATIC,
-                forwarder,
-                "validFiles",
-                extended(calledDesc),
-                false
-              )
-            }
-        }
+    val changed = Weaving.methods(original) { (access, _, desc, next) =>
+      new MethodVisitor(Opcodes.ASM9, next) {
+        override def visitMethodInsn(
+            opcode: Int,
+            owner: String,
+            called: String,
+            calledDesc: String,
+            isInterface: Boolean
+        ): Unit =
+          if (owner != target || called != method)
+            super.visitMethodInsn(opcode, owner, called, calledDesc, isInterface)
+          else {
+            woven += 1
+            val isStatic = (access & Opcodes.ACC_STATIC) != 0
+            super.visitVarInsn(Opcodes.ALOAD, parameter(desc, isStatic, tableType))
+            super.visitVarInsn(Opcodes.ILOAD, parameter(desc, isStatic, Type.BOOLEAN_TYPE))
+            super.visitMethodInsn(
+              Opcodes.INVOKESTATIC,
+              forwarder,
+              "validFiles",
+              extended(calledDesc),
+              false
+            )
+          }
       }
     }
-    reader.accept(visitor, 0)
     if (woven != 1) throw new IllegalStateException(s"$targetClass has $woven calls of $method")
-    writer.toByteArray
+    changed
   }
 
   // The class in which scalac puts this object's methods as static ones.

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+
 import java.lang.invoke.MethodHandles
 import scala.util.Using
 
@@ -19,6 +21,31 @@ private[writercompat] object Weaving {
     val bytes = change(Using.resource(neighbour.getResourceAsStream(resource))(_.readAllBytes()))
     MethodHandles.privateLookupIn(neighbour, MethodHandles.lookup()).defineClass(bytes)
     ()
+  }
+
+  /**
+   * The bytes of a class with its methods changed.
+   *
+   * @param change
+   *   the visitor of a method, given its access, name, descriptor and the visitor that writes it
+   */
+  def methods(original: Array[Byte])(
+      change: (Int, String, String, MethodVisitor) => MethodVisitor
+  ): Array[Byte] = {
+    val reader = new ClassReader(original)
+    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
+    val visitor = new ClassVisitor(Opcodes.ASM9, writer) {
+      override def visitMethod(
+          access: Int,
+          name: String,
+          desc: String,
+          signature: String,
+          exceptions: Array[String]
+      ): MethodVisitor =
+        change(access, name, desc, super.visitMethod(access, name, desc, signature, exceptions))
+    }
+    reader.accept(visitor, 0)
+    writer.toByteArray
   }
 
   /** The name of a class as class files have it. */

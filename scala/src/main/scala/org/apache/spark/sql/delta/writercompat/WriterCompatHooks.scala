@@ -29,7 +29,8 @@ object WriterCompatHooks {
       // Guard first and register last: if a step in between fails, Delta does not know the
       // feature, and refuses the tables that need the guard.
       at(JoinPoints.ThreadObserver)(guardTransactions())
-      at(JoinPoints.Vacuum)(guardVacuum())
+      at(JoinPoints.Vacuum)(unlessInUse(VacuumGuard.define()))
+      at(JoinPoints.Convert)(unlessInUse(ConvertGuard.define()))
       at(JoinPoints.FeatureMap)(registerFeature())
       at(JoinPoints.PropertyEntries)(WriterCompatProperty.register())
       check(JoinPoints.ThreadObserver)(
@@ -46,6 +47,7 @@ object WriterCompatHooks {
     installed &&
     ThreadObservers.get().isInstanceOf[GuardingObserver.PerThread] &&
     VacuumGuard.isDefined &&
+    ConvertGuard.isDefined &&
     FeatureRegistry.isRegistered &&
     WriterCompatProperty.isRegistered
   }
@@ -57,8 +59,8 @@ object WriterCompatHooks {
     ThreadObservers.set(observers)
   }
 
-  private def guardVacuum(): Unit =
-    try VacuumGuard.define()
+  private def unlessInUse(define: => Unit): Unit =
+    try define
     catch { case _: LinkageError => throw alreadyInUse }
 
   private def registerFeature(): Unit =

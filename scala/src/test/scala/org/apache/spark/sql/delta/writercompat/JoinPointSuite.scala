@@ -322,6 +322,31 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     )
   }
 
+  test(JoinPoints.Convert.id) {
+    assert(guarded.sessionState != null && ConvertGuard.isDefined)
+    val command = s"$delta/commands/ConvertToDeltaCommandBase"
+    val original = classFile("commands/ConvertToDeltaCommandBase")
+    // One command converts, and it alone; nothing is made before it performs that.
+    val subclasses = deltaClasses.filter(_.reader.getSuperName == command).map(_.name)
+    assert(subclasses == Seq(s"$delta/commands/ConvertToDeltaCommand"))
+    assert(!ByteCode.methods(classFile("commands/ConvertToDeltaCommand")).exists(_.name == "run"))
+    assert(callersOf(command, "performConvert") == Set("ConvertToDeltaCommandBase.run"))
+    assertInOrder(
+      ByteCode.calls(original, "performConvert"),
+      "createLogDirectoriesIfNotExists",
+      "updateMetadataForNewTable",
+      "commitLarge"
+    )
+    val woven = ClassFile(original.name, ConvertGuard.weave(original.bytes))
+    val ours = Call(s"$delta/writercompat/ConvertGuard", "beforeConvert")
+    val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
+    assert(after.find(_.name == "run").map(_.steps.head).contains(Right(ours)))
+    assert(before == after.map(m => m.copy(steps = m.steps.filterNot(_ == Right(ours)))))
+    intercept[IllegalStateException](
+      ConvertGuard.weave(classWith("run" -> "()Lscala/collection/immutable/Map;" -> 1))
+    )
+  }
+
   test(JoinPoints.Committer.id) {
     val committer = classOf[TransactionalWrite].getDeclaredMethod("getCommitter", classOf[Path])
     assert(committer.getReturnType == classOf[DelayedCommitProtocol])

@@ -2,7 +2,6 @@ package org.apache.spark.sql.delta.writercompat
 
 import io.delta.tables.DeltaTable
 import org.apache.spark.SparkThrowable
-import org.apache.spark.sql.delta.DeltaColumnMappingUnsupportedException
 import org.icebergwritercompat.testing.{FolderListing, TestTable}
 
 import java.nio.file.Files
@@ -146,14 +145,30 @@ class LargeCommitSuite extends TableSuite {
   private val sessionDefault =
     "spark.databricks.delta.properties.defaults.enableIcebergWriterCompatV1"
 
-  private def refusedToConvert(table: TestTable, folder: TestTable, setting: String): String = {
-    val error = refusedFor("FILES_WITHOUT_COLUMN_IDS", "E1", folder) {
-      byDefault(sql(s"CONVERT TO DELTA ${table.name}"))
+  /** What both ways to convert offer instead; a program names the partitions by themselves. */
+  private def refusedToConvert(
+      table: TestTable,
+      folder: TestTable,
+      setting: String,
+      partitions: Option[String] = None
+  ): String = {
+    val clause = partitions.fold("")(columns => s" PARTITIONED BY ($columns)")
+    val doors = Seq[() => Any](
+      () => sql(s"CONVERT TO DELTA ${table.name}$clause"),
+      () =>
+        partitions.fold(DeltaTable.convertToDelta(spark, table.name)) {
+          DeltaTable.convertToDelta(spark, table.name, _)
+        }
+    )
+    val fixes = doors.map { door =>
+      val error = refusedFor("FILES_WITHOUT_COLUMN_IDS", "E1", folder)(byDefault(door()))
+      assert(!Files.exists(folder.folder.resolve("_delta_log")))
+      assert(error.getMessageParameters.get("folder").endsWith(folder.folder.toString))
+      assert(error.getMessageParameters.get("setting") == setting)
+      error.getMessageParameters.get("fix")
     }
-    assert(!Files.exists(folder.folder.resolve("_delta_log")))
-    assert(error.getMessageParameters.get("folder").endsWith(folder.folder.toString))
-    assert(error.getMessageParameters.get("setting") == setting)
-    error.getMessageParameters.get("fix")
+    assert(fixes.distinct.size == 1)
+    fixes.head
   }
 
   test("CONVERT TO DELTA under a session default is refused: the files have no ids") {
@@ -180,8 +195,8 @@ class LargeCommitSuite extends TableSuite {
       .parquet(
         folder.folder.toString
       )
-    val path = folder.copy(name = s"parquet.`${folder.folder}` PARTITIONED BY (`p q` BIGINT)")
-    sql(refusedToConvert(path, folder, sessionDefault))
+    val path = folder.copy(name = s"parquet.`${folder.folder}`")
+    sql(refusedToConvert(path, folder, sessionDefault, Some("`p q` BIGINT")))
     val copy = folder.folder.resolveSibling(s"${folder.folder.getFileName}_iceberg")
     assertCompliant(TestTable(s"delta.`$copy`", copy))
     assert(rows(s"SELECT `p q`, count(*) FROM delta.`$copy` GROUP BY 1") == Set("[0,2]", "[1,2]"))
@@ -208,18 +223,6 @@ class LargeCommitSuite extends TableSuite {
     byDefault(sql(s"CONVERT TO DELTA ${table.name}"))
     assert(count(table) == 2)
     assert(table.log.properties.get("delta.enableIcebergWriterCompatV1").contains("false"))
-  }
-
-  // A program's call is no statement: Delta refuses the mapping mode, and commits nothing.
-  test("convertToDelta under a session default is refused by Delta") {
-    val folder = parquet()
-    val before = FolderListing.of(folder.folder)
-    val error = intercept[DeltaColumnMappingUnsupportedException] {
-      byDefault(DeltaTable.convertToDelta(spark, s"parquet.`${folder.folder}`"))
-    }
-    assert(error.getCondition == "DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING")
-    assert(FolderListing.of(folder.folder) == before)
-    assert(spark.read.parquet(folder.folder.toString).count() == 2)
   }
 
   test("CONVERT TO DELTA without the session default is Delta's business") {

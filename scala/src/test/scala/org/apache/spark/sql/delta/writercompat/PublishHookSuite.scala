@@ -276,6 +276,101 @@ class PublishHookSuite extends PublishedSuite {
     }
   }
 
+  private val asOption = "icebergWriterCompat.publish" -> "true"
+
+  test("asked for as an option, it works where that creates a table by its name") {
+    val feature = "delta.enableIcebergWriterCompatV1" -> "true"
+    val numbers = spark.range(2).toDF("id")
+    val doors = Seq[TestTable => Any](
+      t =>
+        numbers.write
+          .format("delta")
+          .options(Map(feature, "ICEBERGWriterCompat.publish" -> "true"))
+          .saveAsTable(t.name),
+      t => numbers.writeTo(t.name).using("delta").options(Map(feature, asOption)).create(),
+      t =>
+        numbers
+          .writeTo(t.name)
+          .using("delta")
+          .tableProperty(feature._1, feature._2)
+          .tableProperty(asOption._1, asOption._2)
+          .create(),
+      t => {
+        sql(
+          s"CREATE TABLE ${t.name} (id BIGINT) USING delta " +
+            s"OPTIONS ('icebergWriterCompat.publish' = 'true') TBLPROPERTIES ($on)"
+        )
+        sql(s"INSERT INTO ${t.name} VALUES (0), (1)")
+      },
+      t => {
+        DeltaTable
+          .create(spark)
+          .tableName(t.name)
+          .addColumn("id", "BIGINT")
+          .property(feature._1, feature._2)
+          .property(asOption._1, asOption._2)
+          .execute()
+        numbers.write.insertInto(t.name)
+      }
+    )
+    doors.zipWithIndex.foreach { case (door, number) =>
+      withClue(s"door $number: ") {
+        val table = managed()
+        door(table)
+        assert(table.log.properties.get(asOption._1).contains("true"))
+        assertPublished(table)
+        assert(count(table) == 2)
+      }
+    }
+    val wrong = managed()
+    refusedValue(wrong)(
+      numbers.write
+        .format("delta")
+        .options(Map(feature, "icebergWriterCompat.publich" -> "true"))
+        .saveAsTable(wrong.name)
+    )
+  }
+
+  test("asked for as an option of a write that cannot set it, it is refused") {
+    val table = numbers()
+    val (path, checkpoint) = (byPath(), byPath())
+    val rows = spark.range(2).selectExpr("id", "'x' AS name")
+    val source = SharedSpark.freshFolder().toString
+    rows.write.parquet(source)
+    val doors = Seq[() => Any](
+      () =>
+        rows.write
+          .format("delta")
+          .option("delta.enableIcebergWriterCompatV1", "true")
+          .option(asOption._1, asOption._2)
+          .save(path.folder.toString),
+      () =>
+        rows.write.format("delta").mode("append").options(Map(asOption)).saveAsTable(table.name),
+      () => rows.write.format("delta").options(Map(asOption)).insertInto(table.name),
+      () => rows.writeTo(table.name).options(Map(asOption)).append(),
+      () => rows.writeTo(table.name).options(Map(asOption)).overwritePartitions(),
+      () =>
+        spark.readStream
+          .schema(rows.schema)
+          .parquet(source)
+          .writeStream
+          .format("delta")
+          .option("checkpointLocation", checkpoint.folder.toString)
+          .option(asOption._1, asOption._2)
+          .trigger(Trigger.AvailableNow())
+          .start(path.folder.toString)
+    )
+    doors.zipWithIndex.foreach { case (door, number) =>
+      withClue(s"door $number: ") {
+        val error = refusedValue(table, path)(door())
+        assert(error.getMessageParameters.get("property") == asOption._1)
+      }
+    }
+    val fix = refusedValue(table)(doors(1)()).getMessageParameters.get("fix")
+    sql(fix)
+    assertPublished(table)
+  }
+
   test("a table without the feature is told what it lacks") {
     val existing = plain()
     val error = refusedValue(existing)(set(existing, "icebergWriterCompat.publish", "true"))

@@ -5,7 +5,7 @@ import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.report.{Finding, Severity, TableReport, Verdict}
+import org.icebergwritercompat.report.{Finding, ReportJson, Severity, TableReport, Verdict}
 import org.icebergwritercompat.testing.TestTable
 import org.icebergwritercompat.{IcebergWriterCompat, Reports}
 
@@ -138,6 +138,46 @@ class ReportSuite extends TableSuite {
     assert(finding.examples.forall(_.contains(".parquet: it has no numRecords")))
     assert(report.facts.rows.isEmpty && !report.compliant)
   }
+
+  test("sizes and row counts that cannot be are findings") {
+    val table = compliant()
+    (1 to 3).foreach(_ => insert(table))
+    def rows(count: String): String => String =
+      _.replaceAll("(numRecords\\\\\":)\\d+", "$1" + count)
+    edit(table, 1)(rows("-1"))
+    edit(table, 2)(rows("9223372036854775807"))
+    edit(table, 3)(_.replaceFirst("\"size\":\\d+", "\"size\":null"))
+    val report = unchanged(table)(check(table))
+    val found = report.findings.map(finding => finding.rule -> finding.examples)
+    assert(found.map { case (rule, examples) =>
+      rule -> examples.size
+    } == Seq("D1" -> 1, "D1s" -> 2))
+    val sizes = found.last._2.map(_.split(": ").last.takeWhile(_ != ',')).toSet
+    assert(sizes == Set("its numRecords is 9223372036854775807", "its size is 0 byte(s)"))
+    assert(report.facts.rows.isEmpty)
+    assert(sqlFindings("check", s"'${table.name}'").toSet == Set("D1", "D1s"))
+    Seq("99999999999999999999", "1.0", "'1'").foreach { version =>
+      val error = intercept[IcebergWriterCompatException] {
+        sqlFindings("check", s"'${table.name}', $version")
+      }
+      assert(error.getCondition == "ICEBERG_WRITER_COMPAT_WRONG_ARGUMENTS")
+    }
+  }
+
+  test("a partition column that is null is a finding") {
+    val table = compliant()
+    edit(table, 0)(_.replace("\"partitionColumns\":[]", "\"partitionColumns\":[null]"))
+    val finding = only(check(table), "C18")
+    assert(finding.found.contains("<null>"))
+    assert(!ReportJson.of(check(table)).contains("[null]"))
+  }
+
+  private def sqlFindings(function: String, arguments: String): Seq[String] =
+    spark
+      .sql(s"SELECT rule FROM iceberg_writer_compat_$function($arguments)")
+      .collect()
+      .toSeq
+      .map(_.getString(0))
 
   test("a statement that breaks rules is told so, with every violation, and is not run") {
     val table = compliant()

@@ -1,0 +1,21 @@
+package org.icebergwritercompat.sql
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.delta.writercompat.PublishProperties
+
+/**
+ * Makes properties of the table of the options that tell how it is published.
+ *
+ * Of the options of a write that creates a table, Delta takes those for properties that begin with
+ * `delta.`, and passes over all others.
+ */
+object PublishOptionsRule extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    TableSpecs.changed(plan, PublishProperties.isOne) { (spec, options) =>
+      val asked = PublishProperties.among(options) -- spec.properties.keys
+      val isDelta = spec.provider.getOrElse(conf.defaultDataSourceName).equalsIgnoreCase("delta")
+      Option.when(isDelta && asked.nonEmpty)(spec.properties ++ asked)
+    }
+}

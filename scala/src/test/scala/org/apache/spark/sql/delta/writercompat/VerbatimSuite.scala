@@ -1,0 +1,52 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.testing.{SharedSpark, TestTable}
+import org.icebergwritercompat.{IcebergWriterCompat, Reports}
+
+/** Names that look like variables of Spark's are taken to the letter. */
+class VerbatimSuite extends UpgradeTests {
+
+  private def verbatim(statement: String): Unit = {
+    Sessions.verbatim(spark, statement).collect()
+    ()
+  }
+
+  // The session catalog takes no such names; a folder may have any.
+  private def named(): TestTable = {
+    val folder = SharedSpark.freshFolder().resolve(s"t$${spark.app.name}")
+    TestTable(s"delta.`$folder`", folder)
+  }
+
+  test("tables, columns and constraints keep their names, in what is run and in what is offered") {
+    val table = named()
+    val properties = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    verbatim(s"CREATE TABLE ${table.name} (id INT, `a$${x}` INT) USING delta $properties")
+    verbatim(s"INSERT INTO ${table.name} VALUES (1, 2)")
+    Seq("c1", "c2").foreach { constraint =>
+      verbatim(s"ALTER TABLE ${table.name} ADD CONSTRAINT $constraint CHECK (`a$${x}` > 0)")
+    }
+    withConf("x" -> "elsewhere", "spark.sql.variable.substitute" -> "true") {
+      val report = Reports.check(spark, table.name, None)
+      val name = s"delta.`file:${table.folder}`"
+      assert(report.table == name)
+      val argument = s"'${table.name}'".replace("${", "\\u0024{")
+      val byFunction =
+        rows(s"SELECT DISTINCT table_name FROM iceberg_writer_compat_check($argument)")
+      assert(byFunction == Set(s"[$name]"))
+      // What is offered says first that it is meant to the letter.
+      val fix = report.findings.find(_.rule == "B8").get.fix
+      val statement = s"ALTER TABLE $name DROP CONSTRAINT c1"
+      assert(fix == s"SET spark.sql.variable.substitute=false; $statement")
+      fix.split("; ").foreach(sql)
+      spark.conf.set("spark.sql.variable.substitute", "true")
+      val refusal = intercept[IcebergWriterCompatException](upgrade(table))
+      assert(refusal.getMessage.contains("Run: enable_iceberg_writer_compat("))
+      assert(upgrade(table, drop = Seq("constraints")).changed)
+      assertCompliant(table)
+      assert(table.log.columns.map(_.name) == Seq("id", "a${x}"))
+      assert(spark.conf.get("spark.sql.variable.substitute") == "true")
+      assert(IcebergWriterCompat.isEnabled(spark, table.name))
+    }
+  }
+}
