@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
@@ -19,8 +21,9 @@ from pyiceberg.table import StaticTable
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame
 
+import oracle
 from conftest import Script, Table, to_be_killed
-from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status
+from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status, verify
 
 COLUMNS = (
     "i INT, l BIGINT, f FLOAT, d DOUBLE, m DECIMAL(38, 9), s STRING, b BINARY, z BOOLEAN, "
@@ -366,3 +369,128 @@ def test_char_and_varchar_in_other_readers(table: Table, duck: duckdb.DuckDBPyCo
     assert len(found) == 2
     assert by_pyiceberg(location, row_filter=where) == found
     assert by_duckdb(duck, location, where) == found
+
+
+NAMES = ["a b", "a%20b", "a%b", "ä😀", "a`b", "a'b", "a&b+c;d", "a=b", "[a]{b}*"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_folders(
+    table: Table, duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str
+) -> None:
+    table.create("a INT, p STRING", "PARTITIONED BY (p)")
+    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x y'), (2, 'a%b#?')")
+    folder = Path(shutil.copytree(table.folder, tmp_path / name))
+    result = publish(table.spark, folder)
+    expected = by_delta(table.spark.table(table.name))
+    path = f"{folder}/metadata/v1.metadata.json"
+    assert result.metadata_location == f"file:{path}"
+    for location in (path, f"file:{path}", f"file://{path}"):
+        assert by_pyiceberg(location) == expected
+        assert by_duckdb(duck, location.replace("'", "''")) == expected
+    assert status(table.spark, folder).problems == ()
+
+
+@pytest.mark.parametrize("character", ["#", "?", '"', "\t", "\n"])
+def test_folders_that_nobody_can_open(table: Table, tmp_path: Path, character: str) -> None:
+    table.create()
+    folder = Path(shutil.copytree(table.folder, tmp_path / f"a{character}b"))
+    with pytest.raises(UnsupportedOperationException) as refusal:
+        publish(table.spark, folder)
+    assert str(refusal.value.getCondition()).endswith("NOT_PUBLISHABLE.FOLDER")
+    assert not (folder / "metadata").exists()
+    remedy = str(refusal.value).splitlines()[-1].removeprefix("Run: ")
+    if character in "#?":
+        table.spark.sql(remedy)
+        assert publish(table.spark, "copy_to_publish").changed
+        table.spark.sql("DROP TABLE copy_to_publish")
+
+
+def test_moved_in_other_readers(
+    table: Table, duck: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    table.create()
+    spark = table.spark
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
+    first = publish(spark, table.name)
+    copy = Path(shutil.copytree(table.folder, tmp_path / "copy"))
+    name = str(copy)
+    (problem,) = status(spark, name).problems
+    assert str(table.folder) in problem.text and name in problem.text
+    run = CliRunner().invoke(cli.main, ["status", name])
+    assert run.exit_code == 1 and problem.remedy in run.stdout
+    run = CliRunner().invoke(cli.main, ["publish", name])
+    assert run.exit_code == 0 and "mended: " in run.stdout
+    spark.sql(f"DELETE FROM {table}")
+    shutil.rmtree(table.folder / "metadata")
+    for file in table.folder.glob("*.parquet"):
+        file.unlink()
+    location = f"file:{copy}/metadata/v2.metadata.json"
+    assert (
+        by_pyiceberg(location)
+        == by_duckdb(duck, location)
+        == by_delta(spark.read.format("delta").load(name))
+    )
+    assert StaticTable.from_metadata(location).metadata.table_uuid != uuid.UUID(
+        oracle.read_log(copy).metadata["id"]
+    )
+    assert first.metadata_location != location
+
+
+def test_pyiceberg_commits(
+    table: Table, catalog_settings: dict[str, str], warehouse: Path, duck: duckdb.DuckDBPyConnection
+) -> None:
+    spark = table.spark
+    table.create("a INT, s STRUCT<x: ARRAY<STRING>>, p DATE, q STRING", "PARTITIONED BY (p, q)")
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')")
+    spark.sql(
+        f"INSERT INTO {table} VALUES (1, named_struct('x', array('k')), DATE'2026-01-01', 'w')"
+    )
+    catalog = SqlCatalog(
+        "iceberg", uri=f"sqlite:///{warehouse}/iceberg-catalog.db", warehouse=str(warehouse)
+    )
+    theirs = catalog.load_table(f"default.{table}")
+    rows = theirs.scan().to_arrow()
+
+    def append() -> int:
+        found = catalog.load_table(f"default.{table}")
+        with pytest.raises(ValueError, match=r"this_table\.IsWrittenInDeltaOnly"):
+            found.append(rows)
+        with found.transaction() as transaction:
+            transaction.remove_properties("write.py-location-provider.impl")
+        catalog.load_table(f"default.{table}").append(rows)
+        snapshot = catalog.load_table(f"default.{table}").metadata.current_snapshot_id
+        assert snapshot is not None
+        return snapshot
+
+    snapshot = append()
+    (problem,) = status(spark, table.name).problems
+    assert str(snapshot) in problem.text and f"--take-snapshot {snapshot}" in problem.remedy
+    # A commit of Delta is made, and does not throw theirs away.
+    spark.sql(f"INSERT INTO {table} VALUES (2, null, null, 'a%/ b')")
+    with pytest.raises(UnsupportedOperationException, match=str(snapshot)):
+        publish(spark, table.name)
+    with pytest.raises(UnsupportedOperationException, match=str(snapshot)):
+        spark.sql(f"VACUUM {table}")
+    assert len(catalog.load_table(f"default.{table}").scan().to_arrow()) == 2
+    answer = CliRunner().invoke(cli.main, ["publish", table.name, "--take-snapshot", str(snapshot)])
+    assert answer.exit_code == 0, answer.stderr
+    expected = by_delta(spark.table(table.name))
+    assert len(expected) == 3
+
+    def seen() -> list[str]:
+        found = catalog.load_table(f"default.{table}")
+        assert by_duckdb(duck, found.metadata_location) == by_pyiceberg(found.metadata_location)
+        return by_pyiceberg(found.metadata_location)
+
+    assert seen() == expected
+    assert not publish(spark, table.name, take_snapshot=snapshot).changed
+    assert by_delta(spark.table(table.name)) == expected
+    assert verify(spark, table.name).compliant
+    snapshot = append()
+    assert len(seen()) == 4
+    publish(spark, table.name, discard_snapshot=snapshot)
+    assert seen() == expected
+    assert status(spark, table.name).problems == ()
+    with pytest.raises(ValueError, match="exclude"):
+        publish(spark, table.name, discard_snapshot=1, mend=True)

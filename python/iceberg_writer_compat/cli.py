@@ -699,20 +699,54 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
     "iceberg-writer-compat publish db.orders",
     "iceberg-writer-compat publish /data/orders --output json",
     "iceberg-writer-compat publish db.orders --conf spark.icebergWriterCompat.catalog.type=jdbc",
+    "iceberg-writer-compat publish db.orders --take-snapshot 3776207205136740581",
 )
 @click.argument("table")
+@click.option(
+    "--take-snapshot",
+    type=int,
+    metavar="ID",
+    help="Append to the table what an Iceberg writer has committed past it, up to this snapshot.",
+)
+@click.option(
+    "--discard-snapshot",
+    type=int,
+    metavar="ID",
+    help="Leave out what an Iceberg writer has committed past the table, up to this snapshot.",
+)
+@click.option("--mend", is_flag=True, help="Forget snapshots that cannot be read.")
+@click.option("--anew", is_flag=True, help="Begin new metadata, whatever there is.")
 @_form_option
 @_session_options
-def publish(table: str, form: str, settings: dict[str, str]) -> int:
+def publish(
+    table: str,
+    take_snapshot: int | None,
+    discard_snapshot: int | None,
+    mend: bool,
+    anew: bool,
+    form: str,
+    settings: dict[str, str],
+) -> int:
     """Publish TABLE as Iceberg metadata in its folder.
 
     Every commit since the last time becomes one Iceberg snapshot. No data file is written or
     copied. With --conf spark.icebergWriterCompat.catalog.type and the like, it goes on in an
     Iceberg catalog.
     """
+    if (take_snapshot is not None) + (discard_snapshot is not None) + mend + anew > 1:
+        raise click.UsageError(
+            "--take-snapshot, --discard-snapshot, --mend and --anew exclude each other."
+        )
     spark = _session(settings)
     with _progress(f"publishing {table}"):
-        result = compat.publish(spark, table)
+        result = compat.publish(
+            spark,
+            table,
+            take_snapshot=take_snapshot,
+            discard_snapshot=discard_snapshot,
+            mend=mend,
+            anew=anew,
+        )
     if form == "json":
         click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
     else:
@@ -721,6 +755,10 @@ def publish(table: str, form: str, settings: dict[str, str]) -> int:
         how = done if result.changed else ", as it was before"
         click.echo(f"{table}: version {result.delta_version} is published{how}")
         _show_place(result)
+        for mended in result.mended:
+            click.echo(f"  mended: {mended}")
+        for file in result.set_aside:
+            click.echo(f"  set aside: {file}")
     return 0
 
 
@@ -735,7 +773,7 @@ def publish(table: str, form: str, settings: dict[str, str]) -> int:
 def status(table: str, form: str, settings: dict[str, str]) -> int:
     """Tell how far TABLE is published as Iceberg.
 
-    What keeps a table from being published after each commit is shown with what to run.
+    What keeps readers from it is shown with what to run.
 
     The exit code is 0 if Iceberg readers see the newest version, and 1 if not.
     """

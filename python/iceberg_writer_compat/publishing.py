@@ -25,6 +25,8 @@ class PublishResult:
         files_added: How many files these added.
         files_removed: How many files these removed.
         catalog_table: The name of the table in the Iceberg catalog; None without a catalog.
+        mended: What Iceberg readers could not go by before, and can now.
+        set_aside: Files that could not be read, by the names under which they are kept.
     """
 
     table: str
@@ -36,6 +38,8 @@ class PublishResult:
     files_added: int
     files_removed: int
     catalog_table: str | None
+    mended: tuple[str, ...] = ()
+    set_aside: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -82,7 +86,15 @@ class PublishStatus:
     problems: tuple[PublishProblem, ...] = ()
 
 
-def publish(spark: SparkSession, table: str | os.PathLike[str]) -> PublishResult:
+def publish(
+    spark: SparkSession,
+    table: str | os.PathLike[str],
+    *,
+    take_snapshot: int | None = None,
+    discard_snapshot: int | None = None,
+    mend: bool = False,
+    anew: bool = False,
+) -> PublishResult:
     """Publishes the newest version of a table as Iceberg metadata in its folder `metadata`.
 
     Every commit since the last time becomes one Iceberg snapshot; the first time, the table as it
@@ -92,10 +104,29 @@ def publish(spark: SparkSession, table: str | os.PathLike[str]) -> PublishResult
     Args:
         spark: A session that has the extension and Iceberg's library.
         table: A table that has the feature, by name or path.
+        take_snapshot: An Iceberg snapshot that an Iceberg writer has committed past the table,
+            as `status` names it. The rows that it and those before it appended are appended to the
+            table, each once however often this is called, and published from there.
+        discard_snapshot: The same, to be left out instead, with those before it.
+        mend: Look at all snapshots, and forget those that cannot be read.
+        anew: Begin a new line of metadata, whatever there is; its files stay where they are.
     """
+    if (take_snapshot is not None) + (discard_snapshot is not None) + mend + anew > 1:
+        raise ValueError("take_snapshot, discard_snapshot, mend and anew exclude each other")
     door, name = _jvm.require(spark), _jvm.table_name(table)
+    session = spark._jsparkSession
     with _jvm.without_stack():
-        return PublishResult(**json.loads(door.publish(spark._jsparkSession, name)))
+        if take_snapshot is not None:
+            text = door.takeSnapshot(session, name, take_snapshot)
+        elif discard_snapshot is not None:
+            text = door.discardSnapshot(session, name, discard_snapshot)
+        elif mend:
+            text = door.publishMending(session, name)
+        else:
+            text = door.publishAnew(session, name) if anew else door.publish(session, name)
+    found = json.loads(text)
+    mended, aside = tuple(found.pop("mended")), tuple(found.pop("set_aside"))
+    return PublishResult(**found, mended=mended, set_aside=aside)
 
 
 def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:

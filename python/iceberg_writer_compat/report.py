@@ -19,7 +19,9 @@ from iceberg_writer_compat.exceptions import NoActiveSessionError
 
 Kind = Literal["check", "verify", "would_break", "history", "plan"]
 Severity = Literal["error", "warning", "info"]
-PlaceKind = Literal["column", "property", "feature", "protocol", "file", "files", "statement"]
+PlaceKind = Literal[
+    "column", "property", "feature", "protocol", "file", "files", "metadata", "statement"
+]
 
 
 @dataclass(frozen=True)

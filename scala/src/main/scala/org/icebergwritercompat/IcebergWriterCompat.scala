@@ -7,6 +7,7 @@ import org.apache.spark.sql.delta.writercompat.{
   MalformedLog,
   Proving,
   PublishHook,
+  PublishWay,
   Publishing,
   Sessions,
   Upgrading,
@@ -133,6 +134,27 @@ object IcebergWriterCompat {
     explained(spark, table) {
       IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish()))
     }
+
+  /** Publishes, and forgets snapshots that cannot be read; what that did, as JSON. */
+  def publishMending(spark: SparkSession, table: String): String =
+    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Mending)))
+
+  /** Begins a new line of metadata, whatever there is, and publishes; what that did, as JSON. */
+  def publishAnew(spark: SparkSession, table: String): String =
+    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Anew)))
+
+  /**
+   * Appends to a table what an Iceberg writer has committed past it up to a snapshot, and publishes
+   * that; what that did, as JSON.
+   */
+  def takeSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
+    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).take(snapshot)))
+
+  /** Publishes without what an Iceberg writer has committed up to a snapshot. */
+  def discardSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
+    IcebergLibrary.needed(
+      ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
+    )
 
   /** How far a table is published as Iceberg, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =

@@ -10,6 +10,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
+import scala.util.{Failure, Try}
 
 /** Where metadata goes on, as it says itself. */
 private[iceberg] final case class CatalogPlace(catalog: String, table: String) {
@@ -53,8 +54,7 @@ object PublishTargets {
       if (catalog.isHadoop)
         new PathTableOperations(name, root, conf, writeOnce, Some(inWarehouse(name, root, catalog)))
       else {
-        def known = Option(path.current())
-          .flatMap(CatalogPlace.of)
+        def known = path.goesOnIn
           .filter(_.catalog == catalog.place)
           .map(place => TableIdentifier.parse(place.table))
         val identifier = wanted.map(parts => TableIdentifier.of(parts: _*)).orElse(known).getOrElse {
@@ -113,6 +113,11 @@ private[iceberg] final class CatalogTarget(
 
   private var operations: Option[TableOperations] = None
 
+  private var seen: Option[Found] = None
+
+  // What was looked at and is then changed here is as it was written.
+  private var changed = false
+
   private def inCatalog[T](call: => T): T =
     try call
     catch {
@@ -121,25 +126,67 @@ private[iceberg] final class CatalogTarget(
       case NonFatal(e)                    => throw IcebergCatalogs.failed(settings, e)
     }
 
-  private def look(): Option[TableOperations] = {
-    if (operations.isEmpty)
-      operations = inCatalog {
-        try Some(operationsOf(catalog.loadTable(identifier)))
-        catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
-      }
+  override def found(): Found = seen.getOrElse {
+    val now = look()
+    seen = Some(now)
+    now
+  }
+
+  override def refresh(): TableMetadata = {
+    seen = None
+    current()
+  }
+
+  private def look(): Found =
+    try load().map(_.current()).fold[Found](Found.Absent)(classify)
+    catch {
+      // Once more, as others may have gone on and cleared away what the catalog named.
+      case e: NotFoundException if isOurs =>
+        Try(load()) match {
+          case Failure(again: NotFoundException) if again.getMessage == e.getMessage =>
+            Found.Lost(s"the metadata that the catalog names is missing (${e.getMessage})", Nil)
+          case _ => throw IcebergCatalogs.failed(settings, e)
+        }
+      case e: IcebergWriterCompatException => throw e
+      case NonFatal(e)                     => throw IcebergCatalogs.failed(settings, e)
+    }
+
+  private def load(): Option[TableOperations] = {
+    operations match {
+      case Some(known) => known.refresh()
+      case None        =>
+        operations =
+          try Some(operationsOf(catalog.loadTable(identifier)))
+          catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+    }
     operations
   }
+
+  private def classify(metadata: TableMetadata): Found = {
+    val foreign = IcebergPublisher.foreignTo(metadata)
+    if (!Found.isOurs(metadata) || !isHere(metadata)) Found.Line(metadata)
+    else if (foreign.nonEmpty) Found.Foreign(metadata, foreign, None)
+    else if (changed) Found.Line(metadata)
+    else PublishTarget.whole(metadata, io())
+  }
+
+  // The folder tells whose a name is that the catalog cannot tell any more.
+  private lazy val isOurs: Boolean = path.goesOnIn.contains(place)
+
+  private def isHere(metadata: TableMetadata): Boolean =
+    Found.samePlace(new Path(metadata.location), root)
 
   private def operationsOf(table: AnyRef): TableOperations =
     table.asInstanceOf[HasTableOperations].operations
 
-  override def current(): TableMetadata = look().map(_.current()).orNull
+  override def abandon(lost: Found.Lost): Unit = { found(); seen = Some(lost) }
 
-  override def refresh(): TableMetadata =
-    operations.map(found => inCatalog(found.refresh())).getOrElse(current())
+  override def putAside(file: String): Unit = path.putAside(file)
+
+  override def setAside: Seq[String] = path.setAside
 
   override def check(metadata: TableMetadata): Unit =
-    if (new Path(metadata.location) != root)
+    if (!isHere(metadata))
       throw IcebergWriterCompatException.notPublishable(
         "NAME_TAKEN",
         Map(
@@ -150,14 +197,16 @@ private[iceberg] final class CatalogTarget(
         )
       )
 
-  override def takeOver(): Unit = Option(current()) match {
-    case Some(metadata) =>
+  override def takeOver(): Unit = found() match {
+    case _: Found.Lost                    =>
+    case Found.Line(_) | _: Found.Foreign =>
+      val metadata = current()
       IcebergPublisher.versionOf(name, metadata)
       check(metadata)
       // Somebody has registered it here, and the folder is to know.
       if (!CatalogPlace.of(metadata).contains(place))
         Option(path.current()).filterNot(CatalogPlace.of(_).contains(place)).foreach(move)
-    case None =>
+    case Found.Absent =>
       Option(path.current()).foreach { metadata =>
         IcebergPublisher.versionOf(name, metadata)
         CatalogPlace.of(metadata) match {
@@ -181,6 +230,7 @@ private[iceberg] final class CatalogTarget(
       catch { case _: AlreadyExistsException => None }
     }
     operations = found
+    seen = None
     // Somebody else has registered the same, or another table is called so.
     if (found.isEmpty) check(current())
   }
@@ -192,11 +242,23 @@ private[iceberg] final class CatalogTarget(
     case _ =>
   }
 
-  override def commit(base: TableMetadata, metadata: TableMetadata): Unit =
-    if (base == null) {
-      path.commit(null, metadata)
-      register(path.refresh())
-    } else inCatalog(operations.get.commit(base, metadata))
+  override def commit(base: TableMetadata, metadata: TableMetadata): Unit = {
+    (found(), base) match {
+      case (lost: Found.Lost, null) =>
+        path.abandon(lost)
+        path.commit(null, metadata)
+        inCatalog(catalog.dropTable(identifier, false))
+        register(path.refresh())
+      case (_, null) =>
+        path.commit(null, metadata)
+        register(path.refresh())
+      case _ => inCatalog(operations.get.commit(base, metadata))
+    }
+    changed = true
+    seen = None
+  }
+
+  override def misleading: Option[String] = None
 
   override def mend(): Unit = ()
 

@@ -46,6 +46,68 @@ final class IcebergPublisher(
   /** The metadata that readers see; `None` if there is none yet. */
   def metadata: Option[TableMetadata] = Option(operations.current())
 
+  /** What there is to go on with. */
+  def found: Found = operations.found()
+
+  /** Begins a new line, whatever there is but what goes on elsewhere. */
+  def abandon(why: String): Unit = {
+    metadata.foreach(operations.check)
+    operations.abandon(Found.Lost(why, Nil))
+  }
+
+  /** Begins a new line if a manifest cannot be read that is there as long as it was written. */
+  def lookWhole(): Boolean = {
+    operations.refresh()
+    operations.found() match {
+      case Found.Line(published) =>
+        Damage.ofCurrent(published, operations.io, whole = true) match {
+          case Nil     => false
+          case damages => operations.abandon(PublishTarget.lost(damages)); true
+        }
+      case _ => false
+    }
+  }
+
+  /** The files that could not be read, by the names under which they are kept. */
+  def setAside: Seq[String] = operations.setAside
+
+  /** What misleads readers to other metadata than this, if anything. */
+  def misleading: Option[String] = operations.misleading
+
+  /** Snapshots before the current one that readers cannot open, and why. */
+  def unreadableHistory: Map[Long, String] =
+    metadata.fold(Map.empty[Long, String]) { published =>
+      Damage.ofOlder(published, operations.io).map { case (id, damage) => id -> damage.toString }
+    }
+
+  /** Forgets those, and tells why. */
+  def forgetUnreadable(): Seq[String] = metadata.toSeq.flatMap { published =>
+    val damaged = Damage.ofOlder(published, operations.io)
+    if (damaged.nonEmpty) {
+      val without =
+        builderOf(published).removeSnapshots(damaged.keys.map(Long.box).asJavaCollection)
+      operations.commit(published, MetadataTimes.build(without, Some(published)))
+      damaged.values.toSet.filter(_.isThere).foreach(damage => operations.putAside(damage.file))
+      operations.refresh()
+    }
+    damaged.toSeq.map { case (id, damage) => s"snapshot $id is forgotten: $damage" }.sorted
+  }
+
+  /** Whether somebody has made an older snapshot the current one again. */
+  def isRolledBack: Boolean = metadata.exists { published =>
+    def version(snapshot: Snapshot): Long =
+      snapshot.summary.getOrDefault(DeltaVersionProperty, "").toLongOption.getOrElse(-1L)
+    val newest = published.snapshots.asScala.map(version).maxOption
+    newest.exists(_ > Option(published.currentSnapshot).fold(-1L)(version))
+  }
+
+  /** What others have committed after what was published, oldest first. */
+  def foreign: Seq[ForeignCommit] = found match {
+    case Found.Foreign(published, snapshots, lost) =>
+      snapshots.map(ForeignCommit.of(published, operations, _, lost))
+    case _ => Nil
+  }
+
   /** The Delta version that readers see. */
   def publishedVersion: Option[Long] = metadata.map { published =>
     val noted = versionOf(name, published)
@@ -68,14 +130,15 @@ final class IcebergPublisher(
 
   /**
    * Data files that readers need and Delta need not, by all snapshots but those that were replaced
-   * before a time.
+   * before a time, and but those that are named.
    */
-  def filesOnlyInHistory(endedBefore: Long): Seq[String] = metadata.toSeq.flatMap { known =>
-    // Snapshots remember their manifests, and these may be many.
-    val published = SnapshotHistory.copy(known)
-    val ended = SnapshotHistory.endedBefore(published, endedBefore)
-    SnapshotHistory.onlyInOlder(published, operations, without = ended)
-  }
+  def filesOnlyInHistory(endedBefore: Long, without: Set[Long]): Seq[String] =
+    metadata.toSeq.flatMap { known =>
+      // Snapshots remember their manifests, and these may be many.
+      val published = SnapshotHistory.copy(known)
+      val ended = SnapshotHistory.endedBefore(published, endedBefore)
+      SnapshotHistory.onlyInOlder(published, operations, without = ended ++ without)
+    }
 
   /** Forgets the snapshots that were replaced before a time. */
   def forget(endedBefore: Long): Unit = metadata.foreach { published =>
@@ -167,7 +230,10 @@ final class IcebergPublisher(
     }
   }
 
-  /** Publishes a version as the difference of its files to those that were published. */
+  /**
+   * Publishes a version as the difference of its files to those that were published. What others
+   * have committed since then is not current any more afterwards.
+   */
   def reconcile(
       version: Long,
       timestamp: Long,
@@ -175,7 +241,7 @@ final class IcebergPublisher(
       live: Iterator[AddedFile]
   ): Published = {
     val base = operations.current()
-    val prepared = define(Some(base), definition)
+    val prepared = withoutForeign(base, define(Some(base), definition))
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
       val files = new DataFiles(prepared)
@@ -291,6 +357,7 @@ final class IcebergPublisher(
         DeltaTimestampProperty -> timestamp.toString
       )).asJava
     )
+    if (snapshot.isEmpty) base.foreach(leaveForeign(_, prepared))
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(
         MetadataTimes.dated(base, made, timestamp),
@@ -331,6 +398,21 @@ final class IcebergPublisher(
   private def define(base: Option[TableMetadata], definition: TableDefinition): TableMetadata =
     MetadataTimes.build(defining(base, definition), base)
 
+  private def withoutForeign(base: TableMetadata, prepared: TableMetadata): TableMetadata =
+    if (foreignTo(base).isEmpty) prepared
+    else {
+      val builder = builderOf(prepared)
+      leaveForeign(base, builder)
+      MetadataTimes.build(builder, Some(base))
+    }
+
+  // Their snapshots stay until they are as old as others that were replaced.
+  private def leaveForeign(base: TableMetadata, builder: TableMetadata.Builder): Unit =
+    foreignTo(base).headOption.foreach { first =>
+      if (first.parentId == null) builder.removeRef(SnapshotRef.MAIN_BRANCH)
+      else builder.setBranchSnapshot(first.parentId.longValue, SnapshotRef.MAIN_BRANCH)
+    }
+
   private def builderOf(base: TableMetadata): TableMetadata.Builder = TableMetadata.buildFrom(base)
 
   private def defining(
@@ -364,7 +446,7 @@ final class IcebergPublisher(
       .getOrElse(
         TableMetadata
           .buildFromEmpty(formatVersion)
-          .assignUUID(definition.id)
+          .assignUUID(operations.lineId(definition.id))
           .setLocation(root.toString)
       )
       .setCurrentSchema(schema, lastColumnId)
@@ -523,6 +605,18 @@ object IcebergPublisher {
       )
     }
 
+  /** The snapshots on top that do not tell of a version of Delta, oldest first. */
+  private[iceberg] def foreignTo(metadata: TableMetadata): Seq[Snapshot] =
+    Iterator
+      .iterate(Option(metadata.currentSnapshot)) { snapshot =>
+        snapshot.flatMap(s => Option(s.parentId)).flatMap(id => Option(metadata.snapshot(id)))
+      }
+      .takeWhile(_.isDefined)
+      .flatten
+      .takeWhile(!_.summary.containsKey(DeltaVersionProperty))
+      .toSeq
+      .reverse
+
   private val formatVersion = 2
 
   private val metricsPrefix = TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX
@@ -532,7 +626,10 @@ object IcebergPublisher {
   // A reader who begins with one of them can go on.
   private val previousVersions = 8
 
-  // They keep Iceberg's writers away from what Delta cannot take: row-level deletes, and files
+  // No class, but a name that a person reads in the error.
+  private val lock = "this_table.IsWrittenInDeltaOnly"
+
+  // They keep Iceberg's writers away, and those who come all the same from what Delta cannot take: row-level deletes, and files
   // deleted below it.
   private val steering = Map(
     TableProperties.DEFAULT_FILE_FORMAT -> "parquet",
@@ -540,6 +637,9 @@ object IcebergPublisher {
     TableProperties.UPDATE_MODE -> "copy-on-write",
     TableProperties.MERGE_MODE -> "copy-on-write",
     TableProperties.GC_ENABLED -> "false",
+    // Writers ask it for the places of data files, and fail; readers have no need of it.
+    TableProperties.WRITE_LOCATION_PROVIDER_IMPL -> lock,
+    "write.py-location-provider.impl" -> lock,
     // Each version of the metadata lists all snapshots.
     TableProperties.METADATA_PREVIOUS_VERSIONS_MAX -> previousVersions.toString,
     // What removes a file rewrites one manifest.

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.unsafe.types.UTF8String
 import org.icebergwritercompat.WriterCompat
 
-import java.time.ZoneId
+import java.time.{LocalDate, ZoneId}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -37,6 +37,33 @@ object PartitionValues {
     values
       .collectFirst { case (name, Some(_), None) => name }
       .toLeft(new PartitionTuple(values.map(_._3.orNull[Any]).toArray))
+  }
+
+  /** What the log has for a tuple; on the left the name of a field that it cannot have. */
+  def text(spec: PartitionSpec, tuple: StructLike): Either[String, Map[String, String]] = {
+    val types = spec.partitionType.fields.asScala.map(_.`type`)
+    val values =
+      spec.fields.asScala.zip(types).zipWithIndex.map { case ((field, partitionType), i) =>
+        val value = Option(tuple.get(i, classOf[AnyRef]))
+        val text = value.map(textOf(_, partitionType))
+        (field, text, value.isEmpty || text.flatMap(parse(_, partitionType)).contains(value.get))
+      }
+    values
+      // Delta's log writes null as null or as empty text.
+      .collectFirst { case (field, text, same) if !same || text.contains("") => field.name }
+      .toLeft(values.map { case (field, text, _) =>
+        WriterCompat.physicalName(field.sourceId.toLong) -> text.orNull
+      }.toMap)
+  }
+
+  private def textOf(value: AnyRef, partitionType: Type): String = partitionType.typeId match {
+    case TypeID.DATE      => LocalDate.ofEpochDay(value.toString.toLong).toString
+    case TypeID.TIMESTAMP =>
+      val micros = value.asInstanceOf[java.lang.Long].longValue
+      if (partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC)
+        DateTimeUtils.microsToInstant(micros).toString
+      else DateTimeUtils.microsToLocalDateTime(micros).toString.replace('T', ' ')
+    case _ => value.toString
   }
 
   /** A value as Iceberg holds it in memory; `None` where the text does not tell it exactly. */

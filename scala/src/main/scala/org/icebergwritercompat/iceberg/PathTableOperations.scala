@@ -2,13 +2,24 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
-import org.apache.iceberg.hadoop.{HadoopFileIO, HadoopTableOperations}
-import org.apache.iceberg.TableMetadata
-import org.apache.iceberg.util.LockManagers
+import org.apache.iceberg.exceptions.CommitFailedException
+import org.apache.iceberg.hadoop.HadoopFileIO
+import org.apache.iceberg.io.{FileIO, LocationProvider}
+import org.apache.iceberg.{
+  CatalogUtil,
+  LocationProviders,
+  TableMetadata,
+  TableMetadataParser,
+  TableProperties
+}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.slf4j.{Logger, LoggerFactory}
 
+import java.io.FileNotFoundException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
+import java.util.UUID
+import scala.util.control.NonFatal
 import scala.util.matching.Regex
 import scala.util.{Try, Using}
 
@@ -22,8 +33,10 @@ trait WriteOnce {
 /**
  * The Iceberg metadata of a path table: `metadata/vN.metadata.json` and the hint which is newest.
  *
- * Iceberg's own operations look whether a version is there and then rename, which lets two
- * processes both succeed. Here the file system, or Delta's log store for it, decides.
+ * The files are those of Iceberg's `HadoopTableOperations`, with which readers open the table. That
+ * looks whether a version is there and then renames, which lets two processes both succeed: here
+ * the file system, or Delta's log store for it, decides. It also fails where the newest version
+ * cannot be read, and where the hint is wrong.
  *
  * @param name
  *   the table, for a person
@@ -36,16 +49,37 @@ final class PathTableOperations(
     conf: Configuration,
     writeOnce: WriteOnce,
     override val catalogTable: Option[String] = None
-) extends HadoopTableOperations(
-      root,
-      new HadoopFileIO(conf),
-      conf,
-      LockManagers.defaultLockManager
-    )
-    with PublishTarget {
+) extends PublishTarget {
 
-  override protected def getFileSystem(path: Path, hadoopConf: Configuration): FileSystem =
-    new CommittingFileSystem(super.getFileSystem(path, hadoopConf), writeOnce)
+  import PathTableOperations._
+
+  private val files = new HadoopFileIO(conf)
+
+  private val folder = new Path(root, "metadata")
+
+  private lazy val fs = new CommittingFileSystem(root.getFileSystem(conf), writeOnce)
+
+  private var seen: Option[Seen] = None
+
+  // What was looked at and is then changed here is as it was written.
+  private var changed = false
+
+  private var aside: Seq[String] = Nil
+
+  override def io(): FileIO = files
+
+  override def metadataFileLocation(fileName: String): String = new Path(folder, fileName).toString
+
+  override def locationProvider(): LocationProvider =
+    LocationProviders.locationsFor(root.toString, java.util.Map.of[String, String]())
+
+  override def found(): Found = look().found
+
+  override def refresh(): TableMetadata = { seen = None; current() }
+
+  override def abandon(lost: Found.Lost): Unit = seen = Some(look().copy(found = lost))
+
+  override def setAside: Seq[String] = aside
 
   override def check(metadata: TableMetadata): Unit =
     CatalogPlace.of(metadata).foreach { place =>
@@ -64,29 +98,167 @@ final class PathTableOperations(
 
   override def properties: Map[String, String] = Map.empty
 
+  // From an older version readers go on to the newest by themselves.
+  override def misleading: Option[String] = {
+    val number = look().number
+    def right(hinted: Int) =
+      hinted > 0 && hinted <= number && (hinted to number).forall(fileOf(_).isDefined)
+    Option.when(number > 0 && !hint().exists(right) && fs.exists(new Path(folder, hintName))) {
+      s"$hintName names a version of the metadata that is not there; the newest is $number."
+    }
+  }
+
   /** Lets the hint name the newest version. */
   override def mend(): Unit = {
-    val metadata = new Path(root, "metadata")
-    val newest =
-      new Path(current().metadataFileLocation).getName.stripPrefix("v").takeWhile(_.isDigit)
-    val hint = new Path(metadata, PathTableOperations.hint)
-    val fs = getFileSystem(hint, conf)
-    val found = Try(Using.resource(fs.open(hint))(in => new String(in.readAllBytes, UTF_8).trim))
-    if (!found.toOption.contains(newest)) {
-      val written = new Path(metadata, s"${java.util.UUID.randomUUID}-${PathTableOperations.hint}")
-      Using.resource(fs.create(written, false))(_.write(newest.getBytes(UTF_8)))
-      fs.delete(hint, false)
-      fs.rename(written, hint)
-      ()
+    val number = look().number
+    if (number > 0 && !hint().contains(number)) writeHint(number)
+  }
+
+  override def commit(base: TableMetadata, metadata: TableMetadata): Unit = {
+    val (number, unreadable) = look() match {
+      case Seen(number, Found.Lost(_, unreadable)) => number -> unreadable
+      case Seen(number, _)                         => number -> Nil
     }
+    if (base ne current()) throw lost(number + 1)
+    write(number + 1, metadata)
+    CatalogUtil.deleteRemovedMetadataFiles(io(), base, metadata)
+    unreadable.foreach(putAside)
+    changed = true
+    seen = None
+  }
+
+  /** Where the newest metadata that can be read says that it goes on. */
+  private[iceberg] def goesOnIn: Option[CatalogPlace] =
+    (look().number to 1 by -1).iterator.flatMap(readable).nextOption().flatMap(CatalogPlace.of)
+
+  override def putAside(file: String): Unit = {
+    val from = new Path(file)
+    val names = from.getName +: Iterator.from(2).take(100).map(i => s"${from.getName}-$i").toSeq
+    val kept = names.iterator.map(n => new Path(from.getParent, s"$n.unreadable"))
+    // It may be that somebody else has done it.
+    Try(kept.find(!fs.exists(_)).filter(fs.keep(from, _))).toOption.flatten.foreach { to =>
+      aside :+= to.toString
+    }
+  }
+
+  private def look(): Seen = seen.getOrElse {
+    val number = newest()
+    val now = Seen(number, fileOf(number).fold[Found](Found.Absent)(classify(number, _)))
+    seen = Some(now)
+    now
+  }
+
+  private def classify(number: Int, file: Path): Found =
+    read(file) match {
+      case Left(damage) =>
+        // What is somebody else's is not to be taken for ours for being damaged.
+        (number - 1 to 1 by -1).iterator.flatMap(readable).nextOption() match {
+          case Some(older) if !Found.isOurs(older) => Found.Line(older)
+          case _ => Found.Lost(s"$damage", Some(damage.file).filter(_ => damage.isThere).toSeq)
+        }
+      case Right(metadata) =>
+        def moved = Option.when(!Found.samePlace(new Path(metadata.location), root)) {
+          s"it was published in the folder ${metadata.location}, and is in $root now"
+        }
+        val foreign = IcebergPublisher.foreignTo(metadata)
+        if (!Found.isOurs(metadata)) Found.Line(metadata)
+        else if (foreign.nonEmpty) Found.Foreign(metadata, foreign, moved)
+        else
+          moved match {
+            case Some(why) => Found.Lost(why, Nil)
+            // A catalog goes on from it, and has forgotten what it began with.
+            case None if CatalogPlace.of(metadata).isDefined => Found.Line(metadata)
+            case None if changed                             => Found.Line(metadata)
+            case None                                        => PublishTarget.whole(metadata, io())
+          }
+    }
+
+  private def read(file: Path): Either[Damage, TableMetadata] =
+    Damage.orElse(io(), file.toString)(TableMetadataParser.read(io(), file.toString))
+
+  private def readable(number: Int): Option[TableMetadata] =
+    fileOf(number).flatMap(read(_).toOption)
+
+  // Readers go by the hint, and from there to what follows.
+  private def newest(): Int =
+    hint().filter(number => number > 0 && fileOf(number).isDefined) match {
+      case Some(hinted) =>
+        Iterator
+          .from(hinted)
+          .takeWhile(n => n == hinted || fileOf(n).isDefined)
+          .foldLeft(0)(_ max _)
+      case None => list().flatMap(numberOf).maxOption.getOrElse(0)
+    }
+
+  private def numberOf(file: String): Option[Int] = file match {
+    case PathFile(number) => number.toIntOption
+    case _                => None
+  }
+
+  private def fileOf(number: Int): Option[Path] =
+    endings.iterator.map(ending => new Path(folder, s"v$number$ending")).find(fs.exists(_))
+
+  private def list(): Seq[String] =
+    try fs.listStatus(folder).toSeq.map(_.getPath.getName)
+    catch { case _: FileNotFoundException => Nil }
+
+  private def hint(): Option[Int] = {
+    val file = new Path(folder, hintName)
+    Try(Using.resource(fs.open(file))(in => new String(in.readAllBytes, UTF_8))).toOption
+      .flatMap(_.trim.toIntOption)
+  }
+
+  private def write(number: Int, metadata: TableMetadata): Unit = {
+    val codec = TableMetadataParser.Codec.fromName(
+      metadata.property(
+        TableProperties.METADATA_COMPRESSION,
+        TableProperties.METADATA_COMPRESSION_DEFAULT
+      )
+    )
+    val ending = TableMetadataParser.getFileExtension(codec)
+    val written = new Path(folder, s"${UUID.randomUUID}$ending")
+    def won =
+      fileOf(number).isEmpty && fs.rename(written, new Path(folder, s"v$number$ending"))
+    try {
+      TableMetadataParser.write(metadata, io().newOutputFile(written.toString))
+      if (!won) throw lost(number)
+    } catch {
+      case NonFatal(e) =>
+        Try(fs.delete(written, false))
+        throw e
+    }
+    // It is committed all the same, and readers go on from the hint by themselves.
+    try writeHint(number)
+    catch { case NonFatal(e) => logger.warn(s"The version hint of $name is left as it was", e) }
+  }
+
+  private def lost(number: Int): CommitFailedException =
+    new CommitFailedException(s"Version $number of the metadata of $name is there already")
+
+  private def writeHint(number: Int): Unit = {
+    val file = new Path(folder, hintName)
+    val written = new Path(folder, s"${UUID.randomUUID}-$hintName")
+    Using.resource(fs.create(written, false))(_.write(number.toString.getBytes(UTF_8)))
+    fs.delete(file, false)
+    fs.rename(written, file)
+    ()
   }
 }
 
 private object PathTableOperations {
 
-  val hint = "version-hint.text"
+  /** The newest version of the metadata, 0 if there is none, and what it is. */
+  final case class Seen(number: Int, found: Found)
+
+  val hintName = "version-hint.text"
 
   val version: Regex = """v(\d+)\..*""".r
+
+  val PathFile: Regex = """v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+
+  val endings: Seq[String] = Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
+
+  val logger: Logger = LoggerFactory.getLogger(classOf[PathTableOperations])
 }
 
 /** A file system where a metadata file is written once, and the hint is never missing. */
@@ -94,11 +266,14 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
     extends FilterFileSystem(inner) {
 
   override def rename(from: Path, to: Path): Boolean =
-    if (to.getName == PathTableOperations.hint) replace(from, to) else publish(from, to)
+    if (to.getName == PathTableOperations.hintName) replace(from, to) else publish(from, to)
+
+  /** Gives a file another name, under which there is none. */
+  def keep(from: Path, to: Path): Boolean = inner.rename(from, to)
 
   // What a rename replaces on a local file system need not be deleted first.
   override def delete(path: Path, recursive: Boolean): Boolean =
-    if (isLocal && path.getName == PathTableOperations.hint) true
+    if (isLocal && path.getName == PathTableOperations.hintName) true
     else inner.delete(path, recursive)
 
   private def isLocal: Boolean = inner.getScheme == "file"
@@ -156,15 +331,15 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
       inner
         .listStatus(to.getParent)
         .forall(_.getPath.getName match {
-          case PathTableOperations.version(number) => number == "1"
-          case _                                   => true
+          case PathTableOperations.PathFile(number) => number == "1"
+          case _                                    => true
         })
     case PathTableOperations.version(number) => isThere(to.getParent, BigInt(number) - 1)
     case _                                   => true
   }
 
   private def isThere(folder: Path, version: BigInt): Boolean =
-    Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz").exists { ending =>
+    PathTableOperations.endings.exists { ending =>
       inner.exists(new Path(folder, s"v$version$ending"))
     }
 

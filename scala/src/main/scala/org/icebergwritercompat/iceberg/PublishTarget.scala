@@ -4,6 +4,8 @@ import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.{LocationProviders, TableMetadata, TableOperations}
 
+import java.util.UUID
+
 /**
  * Where a table is published: the metadata that readers see there, and the atomic step to the next.
  *
@@ -13,11 +15,44 @@ import org.apache.iceberg.{LocationProviders, TableMetadata, TableOperations}
  */
 trait PublishTarget extends TableOperations {
 
+  /** What is there; it is looked at once until it is refreshed or changed. */
+  def found(): Found
+
+  /** The metadata to go on with; null if there is none, or none that can be gone on with. */
+  override def current(): TableMetadata = found() match {
+    case Found.Line(metadata)          => metadata
+    case Found.Foreign(metadata, _, _) => metadata
+    case Found.Absent | _: Found.Lost  => null
+  }
+
+  /** Leaves what is there: the next step begins a new line. */
+  def abandon(lost: Found.Lost): Unit
+
+  /** Keeps a file under a name that no reader takes for metadata. */
+  def putAside(file: String): Unit
+
+  /**
+   * The id of a line that begins here. One that takes the place of another has its own, so that who
+   * still holds the other fails and does not mix them.
+   */
+  def lineId(tableId: String): String = found() match {
+    case _: Found.Lost => newLineId
+    case _             => tableId
+  }
+
+  private lazy val newLineId = UUID.randomUUID.toString
+
+  /** The files that could not be read, by the names under which they are kept. */
+  def setAside: Seq[String]
+
   /** Refuses metadata that is not the one to go on with here. */
   def check(metadata: TableMetadata): Unit
 
   /** Makes this the place where the metadata goes on, if it was begun elsewhere. */
   def takeOver(): Unit
+
+  /** What misleads readers to other metadata than this, if anything. */
+  def misleading: Option[String]
 
   /** Completes what a publisher that did not get so far has left open. */
   def mend(): Unit
@@ -27,6 +62,22 @@ trait PublishTarget extends TableOperations {
 
   /** The name of the table in a catalog, for a person. */
   def catalogTable: Option[String]
+}
+
+private[iceberg] object PublishTarget {
+
+  /** Metadata of the place, unless readers of its current snapshot miss something. */
+  def whole(metadata: TableMetadata, io: FileIO): Found =
+    Damage.ofCurrent(metadata, io, whole = false) match {
+      case Nil     => Found.Line(metadata)
+      case damages => lost(damages)
+    }
+
+  /** What is damaged is not gone on with. */
+  def lost(damages: Seq[Damage]): Found.Lost = {
+    val more = if (damages.size > 1) s", and ${damages.size - 1} more" else ""
+    Found.Lost(s"${damages.head}$more", damages.filter(_.isThere).map(_.file))
+  }
 }
 
 /** Operations in memory, for a change that is to become part of a commit elsewhere. */

@@ -73,6 +73,21 @@ object Finding {
     )
   }
 
+  /** The finding that tells what readers of Iceberg cannot go by; the table itself is in order. */
+  def published(problem: PublishProblem): Finding =
+    Finding(
+      rule = "Iceberg",
+      clauses = Nil,
+      severity = Severity.Warning,
+      place = Place("metadata", ""),
+      files = None,
+      examples = Nil,
+      found = problem.text,
+      required = "Iceberg readers can open what is published, and it is of this table.",
+      why = "Readers fail, or see something else than the Delta table.",
+      fix = problem.remedy.stripPrefix("Run: ")
+    )
+
   /** The finding that tells that Delta itself would not run a statement. */
   def refusedByDelta(message: String): Finding =
     Finding(
@@ -89,7 +104,10 @@ object Finding {
     )
 }
 
-/** What a finding is about: a column, property, feature, protocol, file, files or a statement. */
+/**
+ * What a finding is about: a column, property, feature, protocol, file, files, the published
+ * metadata or a statement.
+ */
 final case class Place(
     kind: String,
     name: String,

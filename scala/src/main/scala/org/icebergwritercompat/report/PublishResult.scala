@@ -15,6 +15,10 @@ package org.icebergwritercompat.report
  *   how many snapshots this run published, with so many files added and removed
  * @param catalogTable
  *   the name of the table in the Iceberg catalog; `None` where there is none
+ * @param mended
+ *   what readers could not go by, and can now
+ * @param setAside
+ *   files that could not be read, by the names under which they are kept
  */
 final case class PublishResult(
     table: String,
@@ -25,7 +29,9 @@ final case class PublishResult(
     snapshots: Int,
     filesAdded: Long,
     filesRemoved: Long,
-    catalogTable: Option[String]
+    catalogTable: Option[String],
+    mended: Seq[String],
+    setAside: Seq[String]
 )
 
 /**

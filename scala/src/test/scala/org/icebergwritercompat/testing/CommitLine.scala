@@ -82,9 +82,17 @@ final class MemoryTarget(real: PublishTarget) extends PublishTarget {
 
   private var metadata = real.current()
 
-  override def current(): TableMetadata = metadata
+  override def found(): Found = Found.Line(metadata)
 
   override def refresh(): TableMetadata = metadata
+
+  override def abandon(lost: Found.Lost): Unit = ()
+
+  override def putAside(file: String): Unit = ()
+
+  override def setAside: Seq[String] = Nil
+
+  override def misleading: Option[String] = None
 
   override def commit(base: TableMetadata, changed: TableMetadata): Unit =
     metadata = TableMetadata.buildFrom(changed).discardChanges().build()

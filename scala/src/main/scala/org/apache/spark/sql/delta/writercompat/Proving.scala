@@ -23,7 +23,7 @@ final class Proving(spark: SparkSession, tableName: String) {
     val table = DeltaTables.find(spark, tableName)
     val name = TableStates.nameOf(table)
     val file = location
-      .orElse(Publishing.of(spark, tableName).status().metadataLocation)
+      .orElse(Publishing.of(spark, tableName).metadataLocation())
       .getOrElse(throw IcebergWriterCompatException.notPublished(name))
     val metadata =
       TableMetadataParser.read(new HadoopFileIO(table.deltaLog.newDeltaHadoopConf()), file)

@@ -27,14 +27,25 @@ object PublishHook extends PostCommitHook with Logging {
 
   override val name: String = "Publish as Iceberg"
 
-  override def run(spark: SparkSession, committed: CommittedTransaction): Unit = {
+  private val quiet = new ThreadLocal[Boolean] { override def initialValue(): Boolean = false }
+
+  /** Makes commits that the caller publishes together. */
+  def quietly[T](commits: => T): T = {
+    quiet.set(true)
+    try commits
+    finally quiet.remove()
+  }
+
+  override def run(spark: SparkSession, committed: CommittedTransaction): Unit = if (!quiet.get) {
     val (log, catalogTable) = (committed.deltaLog, committed.catalogTable)
     val path = log.dataPath.toString
     lazy val table = TableStates.nameOf(spark, catalogTable, log.dataPath)
     def publish(): Unit = {
       // Who waits here has nothing to do any more if the other has seen the newest version.
       locks.computeIfAbsent(path, _ => new Object).synchronized {
-        IcebergLibrary.needed(new Publishing(spark, table, log, catalogTable).publish())
+        IcebergLibrary.needed(
+          new Publishing(spark, table, log, catalogTable).publish()
+        )
       }
       failures.remove(path)
       ()

@@ -1,18 +1,20 @@
 package org.apache.spark.sql.delta.writercompat
 
-import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.VacuumCommand
 import org.apache.spark.sql.delta.util.DeltaFileOperations
-import org.icebergwritercompat.IcebergLibrary
+import org.icebergwritercompat.{IcebergLibrary, WriterCompat}
 import org.icebergwritercompat.errors.IcebergWriterCompatException.vacuumRefused
 
-import java.io.FileNotFoundException
-import scala.util.{Try, Using}
+import java.io.{FileNotFoundException, InputStream}
+import java.util.zip.GZIPInputStream
 import scala.util.control.NonFatal
+import scala.util.matching.Regex
+import scala.util.{Try, Using}
 
 /** The files of a table that are needed by readers of Iceberg, for its VACUUM. */
 private[writercompat] final class PublishedFiles(spark: SparkSession, table: DeltaTableV2) {
@@ -52,15 +54,22 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
 
   // Whether the newest metadata is of this project, or nobody can tell; without Iceberg's library.
   private def isPublished: Boolean = {
-    val versions = list(metadata).map(_.getName).collect { case PublishedFiles.version(n) => n }
-    versions.maxByOption(BigInt(_)).exists { newest =>
-      val file = new Path(metadata, s"v$newest.metadata.json")
-      Try(
-        Using.resource(fs.open(file))(in => PublishedFiles.mapper.readTree(in: java.io.InputStream))
-      )
-        .fold(_ => true, _.path("properties").has("delta-version"))
+    val names = list(metadata).map(_.getName)
+    val versions = names.collect { case file @ PublishedFiles.version(n) => BigInt(n) -> file }
+    versions.maxByOption(_._1) match {
+      case Some((_, newest)) =>
+        Try(properties(new Path(metadata, newest))).fold(_ => true, _.has("delta-version"))
+      case None =>
+        names.exists(PublishedFiles.inCatalog.matches) ||
+        WriterCompat.isPublished(table.deltaLog.unsafeVolatileSnapshot.metadata.configuration)
     }
   }
+
+  private def properties(file: Path): JsonNode =
+    Using.resource(fs.open(file)) { in =>
+      val text = if (file.getName.contains(".gz")) new GZIPInputStream(in) else in
+      PublishedFiles.mapper.readTree(text: InputStream).path("properties")
+    }
 
   private def refusing[T](step: => T): T =
     try IcebergLibrary.needed(step)
@@ -88,7 +97,9 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
 
 private object PublishedFiles {
 
-  val version: scala.util.matching.Regex = """v(\d+)\.metadata\.json""".r
+  val version: Regex = """v(\d+)(?:\.gz)?\.metadata\.json""".r
+
+  val inCatalog: Regex = """\d+-[0-9a-f-]{36}(?:\.gz)?\.metadata\.json""".r
 
   val mapper = new ObjectMapper
 }

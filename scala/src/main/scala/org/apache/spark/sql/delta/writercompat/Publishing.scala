@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
-import org.icebergwritercompat.WriterCompat
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.icebergwritercompat.{IcebergLibrary, WriterCompat}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg._
 import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
@@ -19,7 +20,8 @@ import java.io.FileNotFoundException
 import java.nio.file.FileAlreadyExistsException
 import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.control.NonFatal
+import scala.util.{Failure, Success, Try}
 
 /**
  * Publishes a Delta table as Iceberg, from its log.
@@ -70,36 +72,63 @@ final class Publishing(
       })
 
   /** Publishes every commit up to the newest, whoever else does. */
-  def publish(): PublishResult = {
-    var before: Option[Option[Long]] = None
+  def publish(way: PublishWay = PublishWay.Quick): PublishResult = {
+    val progress = new Progress
 
-    @tailrec def attempt(left: Int, done: Published): (IcebergPublisher, Published) = {
+    @tailrec def attempt(left: Int, suspicious: Boolean): IcebergPublisher = {
       val newest = update()
-      val run = new Run(open(newest), done)
-      if (before.isEmpty) before = Some(run.publisher.publishedVersion)
+      val run = new Run(open(newest), progress, way)
       val failure =
-        try { run.to(newest); None }
-        catch { case e: CommitFailedException => Some(e) }
+        try { run.to(newest, suspicious); None }
+        catch { case NonFatal(e) => Some(e) }
       failure match {
-        case None                => (run.publisher, run.done)
-        case Some(_) if left > 0 => attempt(left - 1, run.done)
-        case Some(e)             => throw e
+        case None                                       => run.publisher
+        case Some(_: CommitFailedException) if left > 0 => attempt(left - 1, suspicious)
+        // It may be that a manifest has the length that it should have, and not the bytes.
+        case Some(e) if !suspicious && run.mayBeDamage(e) => attempt(left, suspicious = true)
+        case Some(e)                                      => throw e
       }
     }
 
-    val (publisher, done) = attempt(Publishing.retries, Published.nothing)
+    val publisher = attempt(Publishing.retries, suspicious = false)
     val metadata = publisher.metadata.get
     PublishResult(
       name,
       metadata.metadataFileLocation,
       metadata.property(IcebergPublisher.DeltaVersionProperty, null).toLong,
-      before.flatten,
+      progress.before.flatten,
       Option(metadata.currentSnapshot).map(_.snapshotId),
-      done.snapshots,
-      done.filesAdded,
-      done.filesRemoved,
-      publisher.catalogTable
+      progress.published.snapshots,
+      progress.published.filesAdded,
+      progress.published.filesRemoved,
+      publisher.catalogTable,
+      progress.mended,
+      progress.setAside
     )
+  }
+
+  /**
+   * Appends to the table what an Iceberg writer has committed past it, and publishes that.
+   *
+   * Each of the writer's snapshots is one commit, which notes the snapshot: called again, or by two
+   * at once, it is made once.
+   *
+   * @param snapshotId
+   *   the last one; what comes after it is not taken
+   */
+  def take(snapshotId: Long): PublishResult = {
+    val newest = update()
+    refuseAsItIs(newest)
+    val publisher = open(newest)
+    publisher.publishedVersion
+    if (publisher.foreign.lastOption.exists(_.snapshotId == snapshotId)) {
+      val commits = publisher.foreign
+      val writer = new ForeignRows(log, catalogTable, publisher.metadata.get)
+      val obstacles = commits.flatMap(_.obstacle) ++ commits.flatMap(writer.obstacle)
+      if (obstacles.nonEmpty) throw foreign("NOT_TAKEN", publisher, commits, obstacles.headOption)
+      PublishHook.quietly(commits.foreach(writer.append))
+    }
+    publish(PublishWay.Settled(snapshotId))
   }
 
   /**
@@ -113,7 +142,7 @@ final class Publishing(
    */
   def filesNeededSince(deletedBefore: Long, dryRun: Boolean): Seq[String] = {
     @tailrec def attempt(left: Int): Unit = {
-      publish()
+      publish(PublishWay.Mending)
       val lost =
         try { open(update()).forget(deletedBefore); None }
         catch { case e: CommitFailedException => Some(e) }
@@ -123,24 +152,44 @@ final class Publishing(
     if (!dryRun) attempt(Publishing.retries)
     val publisher = open(update())
     // Refuses what a dry run would not come to.
-    publisher.publishedVersion.toSeq.flatMap(_ => publisher.filesOnlyInHistory(deletedBefore))
+    publisher.publishedVersion.toSeq.flatMap { _ =>
+      refuseForeign(publisher)
+      val forgotten = if (dryRun) publisher.unreadableHistory.keySet else Set.empty[Long]
+      publisher.filesOnlyInHistory(deletedBefore, forgotten)
+    }
   }
 
-  /** How far the table is published. */
+  /** The metadata file that readers open; refused where that is not of this table. */
+  def metadataLocation(): Option[String] = {
+    val publisher = open(update())
+    publisher.publishedVersion.flatMap(_ => publisher.metadata).map(_.metadataFileLocation)
+  }
+
+  /** How far the table is published, and what is wrong with it. */
   def status(): PublishStatus = {
     val newest = update()
     val publisher = open(newest)
     val version = newest.version
-    val published = publisher.publishedVersion
+    val seen = Try(publisher.publishedVersion)
+    val published = seen.toOption.flatten
+    val metadata = publisher.metadata.filter(_ => published.isDefined)
+    val problems = seen match {
+      case Failure(refusal: IcebergWriterCompatException) => Seq(problem(refusal))
+      case Failure(e)                                     => throw e
+      case Success(_)                                     =>
+        problemsOf(publisher) ++ published.filter(_ > version).map { ahead =>
+          problem(aheadOf(newest, ahead))
+        }
+    }
     PublishStatus(
       name,
       version,
       published,
       published.map(version - _),
-      publisher.metadata.flatMap(m => Option(m.currentSnapshot)).map(_.snapshotId),
-      publisher.metadata.map(_.metadataFileLocation),
+      metadata.flatMap(m => Option(m.currentSnapshot)).map(_.snapshotId),
+      metadata.map(_.metadataFileLocation),
       publisher.catalogTable,
-      unpublished(newest, published).toSeq
+      if (problems.isEmpty) unpublished(newest, published).toSeq else problems
     )
   }
 
@@ -174,45 +223,176 @@ final class Publishing(
       }
   }
 
-  /** One attempt; `done` is what was published even if the attempt then fails. */
-  private final class Run(val publisher: IcebergPublisher, before: Published) {
+  /** What keeps readers from what is published. */
+  def problems(): Seq[PublishProblem] = {
+    val publisher = open(update())
+    publisher.publishedVersion
+    problemsOf(publisher)
+  }
 
-    private var published = before
+  private def problem(refusal: IcebergWriterCompatException): PublishProblem = {
+    val (text, fix) = IcebergWriterCompatException.inOneLine(refusal)
+    PublishProblem(text, fix.getOrElse(PublishHook.command(name)))
+  }
 
-    def done: Published = published
+  private def problemsOf(publisher: IcebergPublisher): Seq[PublishProblem] = {
+    val state = publisher.found match {
+      case Found.Lost(why, _) =>
+        Seq(
+          s"Iceberg readers cannot go by what is published: $why. Publishing begins a new line of " +
+            "metadata, which has the newest version only."
+        )
+      case _: Found.Foreign            => Nil
+      case _ if publisher.isRolledBack =>
+        Seq("Somebody has made an older Iceberg snapshot the current one again.")
+      case _ => Nil
+    }
+    val older = publisher.unreadableHistory.toSeq.sorted.map { case (snapshot, why) =>
+      PublishProblem(
+        s"Iceberg readers cannot open the older snapshot $snapshot: $why. It can be forgotten.",
+        s"${PublishHook.command(name)} --mend"
+      )
+    }
+    foreignCommits(publisher).map(problem).toSeq ++
+      (state ++ publisher.misleading).map(PublishProblem(_, PublishHook.command(name))) ++ older ++
+      Try(refuseFolder()).failed.toOption.collect { case e: IcebergWriterCompatException =>
+        problem(e)
+      }
+  }
 
-    def to(newest: Snapshot): Unit = {
-      if (!WriterCompat.isEnabled(newest.metadata.configuration))
-        throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
-      if (WriterCompat.isUniFormIceberg(newest.metadata.configuration))
-        throw PublishProperties.byUniForm(name, newest.metadata.configuration)
-      publisher.takeOver()
+  private def foreignCommits(publisher: IcebergPublisher): Option[IcebergWriterCompatException] =
+    Option(publisher.foreign).filter(_.nonEmpty).map { commits =>
+      val obstacle = commits.flatMap(_.obstacle).headOption
+      val reason = if (obstacle.isDefined) "NOT_TAKEN" else "FOREIGN_COMMIT"
+      foreign(reason, publisher, commits, obstacle)
+    }
+
+  private def foreign(
+      reason: String,
+      publisher: IcebergPublisher,
+      commits: Seq[ForeignCommit],
+      obstacle: Option[String]
+  ): IcebergWriterCompatException = {
+    val last = commits.last.snapshotId
+    val all = Map(
+      "table" -> name,
+      "metadata" -> publisher.metadata.fold("")(_.metadataFileLocation),
+      "commits" -> commits.map(_.text).mkString("; "),
+      "discard" -> s"iceberg-writer-compat publish '$name' --discard-snapshot $last"
+    )
+    val more =
+      obstacle.fold("take" -> s"iceberg-writer-compat publish '$name' --take-snapshot $last") {
+        "obstacle" -> _
+      }
+    IcebergWriterCompatException.notPublishable(reason, all + more)
+  }
+
+  private def refuseForeign(publisher: IcebergPublisher): Unit =
+    foreignCommits(publisher).foreach(throw _)
+
+  private def refuseAsItIs(newest: Snapshot): Unit = {
+    if (!WriterCompat.isEnabled(newest.metadata.configuration))
+      throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
+    if (WriterCompat.isUniFormIceberg(newest.metadata.configuration))
+      throw PublishProperties.byUniForm(name, newest.metadata.configuration)
+    refuseFolder()
+  }
+
+  // There is no form of such a path that all readers open.
+  private def refuseFolder(): Unit = {
+    val folder = log.dataPath.toUri.getPath
+    folder.find(c => c < ' ' || "#?\"".contains(c)).foreach { character =>
+      throw IcebergWriterCompatException.notPublishable(
+        "FOLDER",
+        Map(
+          "table" -> name,
+          "folder" -> folder.map(c => if (c < ' ') '\uFFFD' else c),
+          "character" -> (if (character < ' ') f"U+${character.toInt}%04X" else s"$character"),
+          "property" -> WriterCompat.Enabled
+        )
+      )
+    }
+  }
+
+  private def aheadOf(newest: Snapshot, published: Long): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "AHEAD",
+      Map(
+        "table" -> name,
+        "published" -> published.toString,
+        "version" -> newest.version.toString,
+        "metadata" -> new Path(log.dataPath, "metadata").toString
+      )
+    )
+
+  /** What was done so far, in one attempt after another. */
+  private final class Progress {
+    var before: Option[Option[Long]] = None
+    var published: Published = Published.nothing
+    var mended: Seq[String] = Nil
+    var setAside: Seq[String] = Nil
+  }
+
+  /** One attempt. */
+  private final class Run(val publisher: IcebergPublisher, progress: Progress, way: PublishWay) {
+
+    /** @param suspicious whether what failed before may have failed for damaged manifests */
+    def to(newest: Snapshot, suspicious: Boolean): Unit = {
+      refuseAsItIs(newest)
+      if (way == PublishWay.Anew) publisher.abandon("a new line was asked for")
+      else publisher.takeOver()
+      if (suspicious) publisher.lookWhole()
+      if (progress.before.isEmpty) progress.before = Some(publisher.publishedVersion)
+      settle()
+      val lost = publisher.found match {
+        case Found.Lost(why, _) => Seq(why)
+        case _                  => Nil
+      }
+      follow(newest)
+      progress.mended ++= lost
+      if (way == PublishWay.Mending) progress.mended ++= publisher.forgetUnreadable()
+      progress.setAside ++= publisher.setAside
+    }
+
+    /** Whether an attempt that looks at more may know better. */
+    def mayBeDamage(e: Throwable): Boolean = e match {
+      case _: IcebergWriterCompatException | _: CommitFailedException => false
+      case _ => Try(open(update()).lookWhole()).getOrElse(false)
+    }
+
+    // What others have committed goes only if it is named.
+    private def settle(): Unit = (publisher.found, way) match {
+      case (Found.Foreign(_, snapshots, lost), PublishWay.Settled(snapshot))
+          if snapshots.last.snapshotId == snapshot =>
+        lost.foreach(publisher.abandon)
+      case (_: Found.Foreign, _) => refuseForeign(publisher)
+      case (_, PublishWay.Settled(snapshot))
+          if publisher.metadata.forall(_.snapshot(snapshot) == null) =>
+        throw IcebergWriterCompatException.notPublishable(
+          "NO_SUCH_COMMIT",
+          Map("table" -> name, "snapshot" -> snapshot.toString)
+        )
+      case _ =>
+    }
+
+    private def follow(newest: Snapshot): Unit =
       publisher.publishedVersion match {
         case None =>
           val files = live(newest)
           note(publisher.create(newest.version, newest.timestamp, definition(newest), files))
-        case Some(version) if version == newest.version => publisher.mend()
-        case Some(version) if version < newest.version  =>
+        case Some(version) if version > newest.version =>
+          // Another publisher may have seen a newer version, but nobody one that is not there.
+          if (update().version < version) throw aheadOf(newest, version)
+        case Some(_) if publisher.foreign.nonEmpty || publisher.isRolledBack => whole(newest)
+        case Some(version) if version == newest.version                      => publisher.mend()
+        case Some(version)                                                   =>
           val judged = judge(newest)
           judged.refuse()
           val gap =
             try !follow(version, newest, judged)
             catch { case _: FileNotFoundException | _: Publishing.LogGap => true }
           if (gap) whole(newest)
-        case Some(version) =>
-          // Another publisher may have seen a newer version, but nobody one that is not there.
-          if (update().version < version)
-            throw IcebergWriterCompatException.notPublishable(
-              "AHEAD",
-              Map(
-                "table" -> name,
-                "published" -> version.toString,
-                "version" -> newest.version.toString,
-                "metadata" -> new Path(log.dataPath, "metadata").toString
-              )
-            )
       }
-    }
 
     // False where the commits do not lead to the newest version.
     private def follow(from: Long, newest: Snapshot, judged: PublishRules): Boolean = {
@@ -240,7 +420,7 @@ final class Publishing(
     private def whole(newest: Snapshot): Unit =
       note(publisher.reconcile(newest.version, newest.timestamp, definition(newest), live(newest)))
 
-    private def note(what: Published): Unit = published = published.and(what)
+    private def note(what: Published): Unit = progress.published = progress.published.and(what)
   }
 
   private def commits(
@@ -319,6 +499,24 @@ final class Publishing(
     )
 }
 
+/** Why a table is published, and with it what may be given up. */
+sealed trait PublishWay
+
+object PublishWay {
+
+  /** As cheaply as that can be: only the newest snapshot is looked at. */
+  case object Quick extends PublishWay
+
+  /** All snapshots are looked at, and those forgotten that cannot be read. */
+  case object Mending extends PublishWay
+
+  /** Whatever is published is left, and a new line begins. */
+  case object Anew extends PublishWay
+
+  /** What others have committed up to a snapshot is in Delta, or is not to be. */
+  final case class Settled(snapshotId: Long) extends PublishWay
+}
+
 object Publishing {
 
   /** That of a table by name or path. */
@@ -326,6 +524,13 @@ object Publishing {
     val table = DeltaTables.find(spark, tableName)
     new Publishing(spark, TableStates.nameOf(table), table.deltaLog, table.catalogTable)
   }
+
+  /** What keeps readers from what is published of a table; nothing where that cannot be told. */
+  def problems(spark: SparkSession, table: DeltaTableV2): Seq[PublishProblem] =
+    Try(IcebergLibrary.needed {
+      val name = TableStates.nameOf(table)
+      new Publishing(spark, name, table.deltaLog, table.catalogTable).problems()
+    }).getOrElse(Nil)
 
   // Each lost race means that somebody else published.
   private val retries = 20

@@ -60,7 +60,9 @@ final class TableInspector(spark: SparkSession) {
     val sampled = audit.filesRead < audit.filesLive
     val report =
       checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
+    val published = if (version.isEmpty) Publishing.problems(spark, table) else Nil
     report.copy(
+      findings = report.findings ++ published.map(Finding.published),
       audit = Some(AuditFact(audit.filesLive, audit.filesRead, audit.bytesRead, sampled)),
       facts =
         if (sampled) report.facts

@@ -170,12 +170,15 @@ class PublishHookSuite extends PublishedSuite {
   test("a commit stands though it cannot be published, and the next that can catches up") {
     def metadataFolder(table: TestTable): Path = table.folder.resolve("metadata")
     val failures = Seq[(String, TestTable => () => Unit)](
-      "the newest metadata is half a file" -> { table =>
+      "the newest metadata is there and cannot be opened" -> { table =>
         val newest = Path.of(java.net.URI.create(metadata(table).metadataFileLocation))
-        val whole = Files.readString(newest)
-        Files.deleteIfExists(newest.resolveSibling(s".${newest.getFileName}.crc"))
-        Files.writeString(newest, whole.take(whole.length / 2))
-        () => { Files.writeString(newest, whole); () }
+        val kept = Files.move(newest, newest.resolveSibling("kept"))
+        Files.createDirectory(newest)
+        () => {
+          Files.delete(newest)
+          Files.move(kept, newest)
+          ()
+        }
       },
       "the folder cannot be written to" -> { table =>
         val elsewhere = table.folder.resolveSibling(s"${table.folder.getFileName}-elsewhere")

@@ -176,13 +176,6 @@ class VacuumSuite extends PublishedSuite {
     error.getMessage
   }
 
-  test("metadata that cannot be read stands against VACUUM") {
-    val (table, _) = published()
-    Files.deleteIfExists(table.folder.resolve("metadata/.v1.metadata.json.crc"))
-    Files.writeString(table.folder.resolve("metadata/v1.metadata.json"), "{")
-    assert(vacuumRefused(table).contains("Run: iceberg-writer-compat publish"))
-  }
-
   test("a feature that was dropped after publishing stands against VACUUM") {
     val (table, _) = published()
     sql(s"ALTER TABLE ${table.name} DROP FEATURE icebergWriterCompatV1")

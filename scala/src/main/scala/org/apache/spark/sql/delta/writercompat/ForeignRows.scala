@@ -1,0 +1,67 @@
+package org.apache.spark.sql.delta.writercompat
+
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg.{DataFile, TableMetadata}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.delta.actions.AddFile
+import org.icebergwritercompat.iceberg.{ForeignCommit, IcebergSchemas, PartitionValues}
+
+/**
+ * The rows that Iceberg writers have appended to a published table, for its Delta table.
+ *
+ * Delta itself reads the writers' files, by the ids of the columns, and writes them anew.
+ */
+private[writercompat] final class ForeignRows(
+    log: DeltaLog,
+    catalogTable: Option[CatalogTable],
+    metadata: TableMetadata
+) {
+
+  private def newest = log.update(catalogTableOpt = catalogTable)
+
+  /** Why the rows of a commit cannot be read as those of the table. */
+  def obstacle(commit: ForeignCommit): Option[String] = {
+    val ours = IcebergSchemas.schema(newest.metadata.schema)
+    val snapshot = metadata.snapshot(commit.snapshotId)
+    val theirs = Option(snapshot.schemaId).fold(metadata.schema) { id =>
+      metadata.schemasById.get(id)
+    }
+    Option
+      .when(!ours.sameSchema(theirs))("its columns are not those of the Delta table")
+      .orElse {
+        commit.added.iterator
+          .flatMap(partition(_).left.toOption)
+          .nextOption()
+          .map(field => s"the partition column $field has a value that Delta's log cannot have")
+      }
+  }
+
+  /** Appends the rows of a commit, if that was not done before. */
+  def append(commit: ForeignCommit): Unit = if (commit.added.nonEmpty) {
+    val snapshot = newest
+    // Delta makes no second commit with the same note.
+    val note = s"icebergWriterCompat.snapshot.${metadata.uuid}.${commit.snapshotId}"
+    log
+      .createDataFrame(snapshot, commit.added.map(file), actionTypeOpt = Some("Foreign"))
+      .write
+      .format("delta")
+      .mode("append")
+      .option("txnAppId", note)
+      .option("txnVersion", "1")
+      .option("userMetadata", s"rows of the Iceberg snapshot ${commit.snapshotId}")
+      .save(log.dataPath.toString)
+  }
+
+  private def file(data: DataFile): AddFile =
+    AddFile(
+      path = new Path(data.location).toUri.toString,
+      partitionValues = partition(data).getOrElse(Map.empty),
+      size = data.fileSizeInBytes,
+      modificationTime = 0L,
+      dataChange = true
+    )
+
+  private def partition(data: DataFile): Either[String, Map[String, String]] =
+    PartitionValues.text(metadata.specsById.get(data.specId), data.partition)
+}

@@ -1,0 +1,458 @@
+package org.apache.spark.sql.delta.writercompat
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.hadoop.conf.Configuration
+import org.apache.iceberg.{DataFiles, FileFormat, ManifestFiles}
+import org.apache.iceberg.hadoop.HadoopTables
+import org.apache.spark.sql.delta.DeltaLog
+import org.icebergwritercompat.{IcebergWriterCompat, Reports}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.testing.{FolderListing, SharedSpark, TestTable}
+
+import java.nio.file.{Files, Path}
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** Published tables whose folder or metadata is not as it was left. */
+class PublishPlacesSuite extends PublishedSuite {
+
+  private val mapper = new ObjectMapper
+
+  private val published = s"$on, 'icebergWriterCompat.publish' = 'true'"
+
+  private def created(table: TestTable, properties: String = on): TestTable = {
+    sql(
+      s"CREATE TABLE ${table.name} (id BIGINT, name STRING) USING delta TBLPROPERTIES ($properties)"
+    )
+    (1 to 2).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'a')"))
+    publish(table)
+    table
+  }
+
+  private def at(folder: Path): TestTable = TestTable(s"delta.`$folder`", folder)
+
+  private def copied(table: TestTable): TestTable = {
+    val target = at(SharedSpark.freshFolder())
+    Using.resource(Files.walk(table.folder)) { paths =>
+      paths.iterator.asScala.foreach { path =>
+        Files.copy(path, target.folder.resolve(table.folder.relativize(path).toString))
+      }
+    }
+    target
+  }
+
+  private def moved(table: TestTable): TestTable = {
+    val target = at(SharedSpark.freshFolder())
+    Files.move(table.folder, target.folder)
+    DeltaLog.clearCache()
+    target
+  }
+
+  private def problems(table: TestTable): Seq[String] =
+    status(table).get("problems").elements.asScala.map(_.get("text").asText).toSeq
+
+  private def texts(node: JsonNode, field: String): Seq[String] =
+    node.get(field).elements.asScala.map(_.asText).toSeq
+
+  private def number(table: TestTable): Int =
+    Path
+      .of(metadata(table).metadataFileLocation)
+      .getFileName
+      .toString
+      .drop(1)
+      .takeWhile(_.isDigit)
+      .toInt
+
+  /** Everything that the published metadata names, as readers follow it. */
+  private def named(table: TestTable): Seq[String] = {
+    val current = metadata(table)
+    val io = iceberg(table).io
+    current.location +: current.previousFiles.asScala.toSeq.map(_.file) ++:
+      current.snapshots.asScala.toSeq.flatMap { snapshot =>
+        snapshot.manifestListLocation +: snapshot.allManifests(io).asScala.toSeq.flatMap { m =>
+          m.path +: Using.resource(ManifestFiles.read(m, io, current.specsById)) { reader =>
+            reader.iterator.asScala.map(_.location).toVector
+          }
+        }
+      }
+  }
+
+  private def assertNewLine(table: TestTable): Unit = {
+    assertSameTable(table)
+    assert(problems(table) == Nil)
+    named(table).foreach(file =>
+      assert(new java.net.URI(encoded(file)).getPath.startsWith(s"${table.folder}"))
+    )
+  }
+
+  private val anyRetention = Seq(
+    "spark.databricks.delta.retentionDurationCheck.enabled" -> "false",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2"
+  )
+
+  private def vacuum(table: TestTable): Unit =
+    withConf(anyRetention: _*)(sql(s"VACUUM ${table.name} RETAIN 0 HOURS"))
+
+  test("a managed table that is renamed goes on in a new line, at the next version") {
+    val old = created(managed())
+    val (before, place) = (number(old), metadata(old).location)
+    val table = managed()
+    sql(s"ALTER TABLE ${old.name} RENAME TO ${table.name}")
+    assert(status(table).get("published_version").isNull)
+    assert(
+      problems(table).head.contains(place) && problems(table).head.contains(s"${table.folder}")
+    )
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
+    val result = publish(table)
+    assert(texts(result, "mended").head.contains(place))
+    assert(result.get("previous_version").isNull)
+    assert(number(table) == before + 1)
+    assertNewLine(table)
+    sql(s"UPDATE ${table.name} SET name = 'd' WHERE id = 1")
+    assert(publish(table).get("snapshots").asInt == 1)
+    assertNewLine(table)
+    // And back.
+    sql(s"ALTER TABLE ${table.name} RENAME TO ${old.name}")
+    publish(old)
+    assertSameTable(old)
+  }
+
+  test("a copy and its original are two tables, whatever becomes of the other") {
+    val original = created(byPath(), published)
+    val copy = copied(original)
+    val fresh = copied(original)
+    val line = metadata(original).uuid
+    // By a person, by a commit and by VACUUM.
+    publish(copy)
+    sql(s"INSERT INTO ${fresh.name} VALUES (7, 'fresh')")
+    sql(s"UPDATE ${original.name} SET name = 'changed'")
+    vacuum(original)
+    Seq(copy, fresh).foreach(assertNewLine)
+    assert(metadata(copy).uuid != metadata(fresh).uuid)
+    val third = copied(original)
+    sql(s"DELETE FROM ${original.name}")
+    vacuum(original)
+    vacuum(third)
+    assertNewLine(third)
+    assertPublished(original)
+    assert(metadata(original).uuid == line)
+  }
+
+  test("a table whose folder was moved goes on, and its original is not needed") {
+    val table = moved(created(byPath(), published))
+    val listing = FolderListing.of(table.folder)
+    assert(problems(table).size == 1)
+    assert(FolderListing.of(table.folder) == listing)
+    withConf(anyRetention: _*)(rows(s"VACUUM ${table.name} RETAIN 0 HOURS DRY RUN"))
+    assert(FolderListing.of(table.folder) == listing)
+    sql(s"DELETE FROM ${table.name} WHERE id = 1")
+    assertNewLine(table)
+    // The same folder by another way is the same place.
+    val link = SharedSpark.freshFolder()
+    Files.createSymbolicLink(link, table.folder)
+    val linked = at(link)
+    assert(problems(linked) == Nil)
+    assert(publish(linked).get("snapshots").asInt == 0)
+    assert(metadata(table).location == s"file:${table.folder}")
+  }
+
+  private def file(location: String): Path = Path.of(new java.net.URI(encoded(location)).getPath)
+
+  private def newest(table: TestTable): Path = file(metadata(table).metadataFileLocation)
+
+  private def list(table: TestTable): Path = file(
+    metadata(table).currentSnapshot.manifestListLocation
+  )
+
+  private def manifest(table: TestTable): Path =
+    file(metadata(table).currentSnapshot.allManifests(iceberg(table).io).asScala.head.path)
+
+  private def write(file: Path, bytes: Array[Byte]): Unit = {
+    Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
+    Files.write(file, bytes)
+    ()
+  }
+
+  private def cut(file: Path): Unit = write(file, Files.readAllBytes(file).take(200))
+
+  private def remove(file: Path): Unit = {
+    Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
+    Files.delete(file)
+  }
+
+  private def hint(text: String): TestTable => Unit =
+    table => write(table.folder.resolve("metadata/version-hint.text"), text.getBytes)
+
+  // What is done to the metadata, whether that leaves a file that cannot be read, and whether
+  // what was published before is lost to readers.
+  private val damages = Seq[(String, TestTable => Unit, Boolean)](
+    ("metadata that breaks off", t => cut(newest(t)), true),
+    ("metadata that is empty", t => write(newest(t), Array.empty), true),
+    ("metadata that is gone", t => remove(newest(t)), false),
+    (
+      "all metadata that is gone",
+      t =>
+        (1 to number(t)).foreach(i =>
+          Files.deleteIfExists(newest(t).resolveSibling(s"v$i.metadata.json"))
+        ),
+      false
+    ),
+    ("a manifest list that is gone", t => remove(list(t)), false),
+    ("a manifest list that breaks off", t => cut(list(t)), true),
+    ("a manifest that is gone", t => remove(manifest(t)), false),
+    ("a manifest that breaks off", t => cut(manifest(t)), true),
+    (
+      "a stale checksum",
+      t => { Files.write(newest(t), Array.fill[Byte](700)('{')); () },
+      true
+    ),
+    ("a hint of 77", hint("77"), false),
+    ("a hint of -1", hint("-1"), false),
+    ("a hint that is no number", hint("seven"), false),
+    ("an empty hint", hint(""), false)
+  )
+
+  damages.foreach { case (what, damage, isThere) =>
+    test(s"$what is seen, and mended by all that publish") {
+      val table = created(byPath(), published)
+      def mended(): Unit = {
+        assertSameTable(table)
+        assert(problems(table) == Nil)
+        val hinted = Files.readString(table.folder.resolve("metadata/version-hint.text"))
+        assert(hinted.toInt == number(table))
+      }
+      damage(table)
+      if (!what.startsWith("all")) {
+        assert(problems(table).size == 1)
+        val finding =
+          Reports.verify(spark, table.name, None, None).findings.filter(_.rule == "Iceberg")
+        assert(finding.map(_.found) == problems(table))
+      }
+      val result = publish(table)
+      mended()
+      val aside = texts(result, "set_aside")
+      assert(aside.nonEmpty == isThere)
+      aside.foreach(name => assert(Files.exists(file(name)) && name.endsWith(".unreadable")))
+      if (isThere) assert(texts(result, "mended").size == 1)
+      assert(publish(table).get("snapshots").asInt == 0)
+      Seq[() => Unit](
+        () => sql(s"UPDATE ${table.name} SET name = concat(name, 'y')"),
+        () => vacuum(table)
+      ).foreach { change =>
+        damage(table)
+        change()
+        mended()
+      }
+      assert(count(table) == 2)
+    }
+  }
+
+  test("a manifest with other bytes than were written is found by who needs to read it") {
+    val table = created(byPath(), published)
+    val broken = manifest(table)
+    write(broken, Array.fill[Byte](Files.size(broken).toInt)('x'))
+    sql(s"UPDATE ${table.name} SET name = 'z'")
+    assertSameTable(table)
+    assert(Files.exists(broken.resolveSibling(s"${broken.getFileName}.unreadable")))
+  }
+
+  test("an older snapshot that cannot be read is forgotten, and nothing else") {
+    val table = created(byPath())
+    (3 to 4).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'a')"))
+    sql(s"UPDATE ${table.name} SET name = 'b'")
+    publish(table)
+    val all = snapshots(table)
+    assert(all.size == 4)
+    // A manifest of the first is not in the newest any more.
+    cut(file(all.head.allManifests(iceberg(table).io).asScala.head.path))
+    remove(file(all(1).manifestListLocation))
+    assert(status(table).get("lag").asLong == 0)
+    assert(problems(table).size == 3)
+    assertThrows[Exception](inIceberg(table, Some(all(1).snapshotId)))
+    val result = mapper.readTree(IcebergWriterCompat.publishMending(spark, table.name))
+    assert(texts(result, "mended").size == 3)
+    assert(texts(result, "set_aside").size == 1)
+    assert(snapshots(table).map(_.snapshotId) == Seq(all(3).snapshotId))
+    assertPublished(table)
+    assert(problems(table) == Nil)
+    vacuum(table)
+    publish(table)
+    assertPublished(table)
+  }
+
+  test("metadata that is not ours, or ahead, stays until a person begins anew") {
+    def anew(table: TestTable): JsonNode =
+      mapper.readTree(IcebergWriterCompat.publishAnew(spark, table.name))
+    val table = numbers(byPath())
+    sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
+    new HadoopTables(new Configuration).create(
+      new org.apache.iceberg.Schema(
+        org.apache.iceberg.types.Types.NestedField
+          .optional(1, "x", org.apache.iceberg.types.Types.IntegerType.get)
+      ),
+      table.folder.toUri.toString
+    )
+    val theirs = table.folder.resolve("metadata/v1.metadata.json")
+    val text = Files.readString(theirs)
+    assert(problems(table).head.contains("NOT_OURS"))
+    assert(refused(table)(publish(table)).getCondition.endsWith("NOT_OURS"))
+    anew(table)
+    assertSameTable(table)
+    assert(Files.readString(theirs) == text)
+    sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+    publish(table)
+    Files
+      .list(table.folder.resolve("_delta_log"))
+      .iterator
+      .asScala
+      .toSeq
+      .filter(_.getFileName.toString.contains(f"${2}%020d"))
+      .foreach(Files.delete(_))
+    DeltaLog.clearCache()
+    assert(problems(table).head.contains("AHEAD"))
+    assert(intercept[IcebergWriterCompatException](publish(table)).getCondition.endsWith("AHEAD"))
+    anew(table)
+    assertSameTable(table)
+    assert(problems(table) == Nil)
+  }
+
+  test("Iceberg's writers find no place for a data file, and may tag snapshots") {
+    val table = created(byPath())
+    val target = iceberg(table)
+    assertThrows[IllegalArgumentException](target.locationProvider())
+    target.manageSnapshots().createTag("theirs", target.currentSnapshot.snapshotId).commit()
+    assertPublished(table)
+  }
+
+  /** An Iceberg writer appends a file that has the rows of another. */
+  private def foreignAppend(table: TestTable): Long = {
+    val target = iceberg(table)
+    val from = Using.resource(target.newScan().planFiles())(_.iterator.asScala.toSeq.head.file)
+    val to = table.folder.resolve(s"data/${java.util.UUID.randomUUID}.parquet")
+    Files.createDirectories(to.getParent)
+    Files.copy(file(from.location), to)
+    target
+      .newAppend()
+      .set("engine-name", "tester")
+      .appendFile(
+        DataFiles
+          .builder(target.spec)
+          .withPath(s"file:$to")
+          .withFormat(FileFormat.PARQUET)
+          .withFileSizeInBytes(Files.size(to))
+          .withRecordCount(from.recordCount)
+          .build()
+      )
+      .commit()
+    iceberg(table).currentSnapshot.snapshotId
+  }
+
+  private def settle(table: TestTable, snapshot: Long, take: Boolean): JsonNode =
+    mapper.readTree(
+      if (take) IcebergWriterCompat.takeSnapshot(spark, table.name, snapshot)
+      else IcebergWriterCompat.discardSnapshot(spark, table.name, snapshot)
+    )
+
+  test("what an Iceberg writer commits is noticed, kept, and taken over once") {
+    val table = created(byPath(), published)
+    val first = foreignAppend(table)
+    val last = foreignAppend(table)
+    assert(inIceberg(table).size == 4)
+    val listing = FolderListing.of(table.folder)
+    assert(problems(table).size == 1)
+    Seq(s"$first", s"$last", "tester", "append", "/data/", "--take-snapshot", "--discard-snapshot")
+      .foreach(word => assert(status(table).toString.contains(word), word))
+    val refusal = refused(table)(publish(table))
+    assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOREIGN_COMMIT")
+    assert(refused(table)(vacuum(table)).getCondition == "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED")
+    assert(FolderListing.of(table.folder) == listing)
+    // The hook leaves it, and the commit.
+    sql(s"INSERT INTO ${table.name} VALUES (5, 'e')")
+    assert(iceberg(table).currentSnapshot.snapshotId == last)
+    Seq(true, false).foreach { take =>
+      assertThrows[IcebergWriterCompatException](settle(table, first, take))
+      assertThrows[IcebergWriterCompatException](settle(table, 12345L, take))
+    }
+    settle(table, last, take = true)
+    assert(count(table) == 5)
+    assertPublished(table)
+    assert(problems(table) == Nil)
+    val version = table.log.version
+    settle(table, last, take = true)
+    assert(table.log.version == version)
+    // Readers of its own snapshot find the files, until it is as old as others.
+    assert(inIceberg(table, Some(last)).size == 4)
+    sql(s"DELETE FROM ${table.name} WHERE id = 5")
+    assertPublished(table)
+  }
+
+  test("what is taken over is appended once, however far the first attempt came") {
+    val table = created(byPath())
+    val snapshot = foreignAppend(table)
+    val delta = DeltaTables.find(spark, table.name)
+    // As if the process had ended before it was published.
+    val writer = new ForeignRows(delta.deltaLog, None, metadata(table))
+    val commit = org.icebergwritercompat.iceberg.ForeignCommit
+    val commits = commit.of(
+      metadata(table),
+      iceberg(table).asInstanceOf[org.apache.iceberg.BaseTable].operations,
+      metadata(table).currentSnapshot,
+      None
+    )
+    writer.append(commits)
+    assert(count(table) == 3)
+    settle(table, snapshot, take = true)
+    assert(count(table) == 3)
+    assertPublished(table)
+  }
+
+  test("what an Iceberg writer commits is dropped by name, with deletes and columns of its own") {
+    val table = created(byPath())
+    val before = iceberg(table).currentSnapshot
+    iceberg(table)
+      .updateSchema()
+      .addColumn("theirs", org.apache.iceberg.types.Types.IntegerType.get)
+      .commit()
+    val gone =
+      Using.resource(iceberg(table).newScan().planFiles())(_.iterator.asScala.toSeq.head.file)
+    iceberg(table).newDelete().deleteFile(gone).commit()
+    val snapshot = iceberg(table).currentSnapshot.snapshotId
+    assert(problems(table).head.contains("NOT_TAKEN"))
+    assert(refused(table)(settle(table, snapshot, take = true)).getCondition.endsWith("NOT_TAKEN"))
+    settle(table, snapshot, take = false)
+    assert(iceberg(table).currentSnapshot.snapshotId == before.snapshotId)
+    sql(s"INSERT INTO ${table.name} VALUES (9, 'i')")
+    publish(table)
+    assert(inIceberg(table) == inDelta(spark.table(table.name)))
+    assert(iceberg(table).schema.columns.asScala.map(_.name) == Seq("id", "name"))
+    assert(problems(table) == Nil)
+  }
+
+  test("an older snapshot that somebody has made current again is followed by the newest") {
+    val table = created(byPath())
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
+    publish(table)
+    iceberg(table).manageSnapshots().rollbackTo(snapshots(table).head.snapshotId).commit()
+    assert(problems(table).size == 1)
+    publish(table)
+    assertPublished(table)
+    assert(problems(table) == Nil)
+  }
+
+  test("folders that no reader opens in any form are refused, by the character") {
+    Seq("#", "?", "\"", "\t").foreach { character =>
+      val folder = SharedSpark.freshFolder().resolve(s"a${character}b")
+      Files.createDirectories(folder.getParent)
+      val table = byPath()
+      numbers(table)
+      sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+      Files.move(table.folder, folder)
+      DeltaLog.clearCache()
+      val odd = at(folder)
+      assert(problems(odd).size == 1)
+      val error = intercept[IcebergWriterCompatException](publish(odd))
+      assert(error.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOLDER")
+      assert(!Files.exists(folder.resolve("metadata")))
+    }
+  }
+}
