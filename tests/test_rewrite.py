@@ -177,10 +177,9 @@ def test_deletion_vectors_leave_at_once(table: Table) -> None:
         assert plan is not None and (plan.mode, plan.files_to_rewrite) == ("rewrite", 1)
         enable_iceberg_writer_compat(spark, table.name, rewrite=True, drop=["deletion-vectors"])
         assert verify(spark, table.name).compliant
+        location = publish(spark, table.name).metadata_location
     assert table.rows() == before
     assert not any("deletionVector" in file.add for file in table.log.files)
     features = set(table.log.protocol["writerFeatures"])
     assert "checkpointProtection" in features and "deletionVectors" not in features
-    assert by_pyiceberg(publish(spark, table.name).metadata_location) == by_delta(
-        spark.table(table.name)
-    )
+    assert by_pyiceberg(location) == by_delta(spark.table(table.name))
