@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta._
@@ -336,10 +336,10 @@ class GuardedTransaction(
       partitionColumns: Seq[Attribute],
       constraints: Seq[Constraint]
   ): SparkPlan = {
-    lazy val partitions = AttributeSet(partitionColumns)
-    lazy val fields = metadata.schema
-      .flatMap(field => Seq(field.name, DeltaColumnMapping.getPhysicalName(field)).map(_ -> field))
-      .toMap
+    // By name: Spark's optimizer may have replaced a column, in the plan of a stream and under an
+    // alias of the same name, by one that is another attribute.
+    lazy val fields = metadata.schema.map(field => field.name -> field).toMap
+    lazy val partitions = metadata.partitionColumns.toSet
     // Delta's writer makes the text of a partition value in this zone.
     val zone = plan.conf.sessionLocalTimeZone
     def converted(column: Attribute): Expression = {
@@ -349,7 +349,7 @@ class GuardedTransaction(
         .fold[Expression](column)(field =>
           CharVarcharUtils.addPaddingForScan(column.withMetadata(field.metadata))
         )
-      if (partitions.contains(column)) LoggedPartitions.asRead(filled, zone) else filled
+      if (partitions(column.name)) LoggedPartitions.asRead(filled, zone) else filled
     }
     if (!isGuarded(metadata)) super.convertEmptyToNullIfNeeded(plan, partitionColumns, constraints)
     else {

@@ -49,6 +49,13 @@ class CharVarcharSuite extends PublishedSuite {
     table
   }
 
+  test("a column whose name is the physical name of a CHAR column is not filled up") {
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} (`col-2` STRING, c CHAR(3)) USING delta TBLPROPERTIES ($on)")
+    sql(s"INSERT INTO ${table.name} VALUES ('a', 'b')")
+    assert(rows(s"SELECT * FROM ${table.name}") == Set("[a,b  ]"))
+  }
+
   test("whoever writes, Delta and Iceberg show the same") {
     val table = create()
     val source = managed()

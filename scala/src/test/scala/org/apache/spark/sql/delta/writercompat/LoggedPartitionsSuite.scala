@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.streaming.Trigger
 import org.icebergwritercompat.Reports
 import org.icebergwritercompat.report.{PlanMode, Severity, Verdict}
 import org.icebergwritercompat.testing.{ForeignFiles, TestTable}
@@ -105,6 +106,35 @@ class LoggedPartitionsSuite extends UpgradeTests {
     // A column without nulls gets none.
     val must = partitioned("STRING NOT NULL")
     refusedByDelta(must)(sql(s"INSERT INTO ${must.name} VALUES (1, '$marker')"))
+  }
+
+  // Spark's optimizer takes an alias of the same name away, and with it the identity of the column.
+  test("the log and the files agree whatever plan the rows come from") {
+    val table = partitioned("STRING")
+    val name = table.name
+    val source = s"${table.folder}-source"
+    val values = s"VALUES (1, ''), (2, '$marker'), (3, 'x') AS v(a, p)"
+    spark.sql(s"SELECT * FROM $values").write.parquet(source)
+    sql(s"INSERT INTO $name SELECT a AS a, p AS p FROM parquet.`$source`")
+    spark
+      .sql(s"SELECT a + 3 AS A, p AS P FROM parquet.`$source`")
+      .write
+      .format("delta")
+      .mode("append")
+      .saveAsTable(name)
+    spark.readStream
+      .schema("a INT, P STRING")
+      .parquet(source)
+      .selectExpr("a + 6 AS a", "P")
+      .writeStream
+      .format("delta")
+      .option("checkpointLocation", s"$source-checkpoint")
+      .trigger(Trigger.AvailableNow())
+      .toTable(name)
+      .awaitTermination()
+    assert(rows(s"SELECT count(*), count(p) FROM $name") == Set("[9,3]"))
+    assert(inLog(table) == inFiles(table))
+    assert(Reports.verify(spark, name, None, None).findings == Nil)
   }
 
   private def refusedByDelta(table: TestTable)(body: => Any): Unit = {
