@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
+import org.apache.spark.sql.catalyst.util.QuotingUtils.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.util.TransactionHelper
@@ -61,7 +61,7 @@ object TableStates {
 
   /** How a statement refers to a table of which Delta knows so much. */
   def nameOf(spark: SparkSession, catalogTable: Option[CatalogTable], folder: Path): String =
-    identifierOf(spark, catalogTable, folder).map(sql).getOrElse(s"delta.`$folder`")
+    identifierOf(spark, catalogTable, folder).map(sql).getOrElse(pathName(folder))
 
   /** What the session catalog calls a table of which Delta knows so much. */
   def identifierOf(
@@ -73,7 +73,9 @@ object TableStates {
 
   /** How a statement refers to a table. */
   def nameOf(table: DeltaTableV2): String =
-    table.catalogTable.map(t => sql(t.identifier)).getOrElse(s"delta.`${table.deltaLog.dataPath}`")
+    table.catalogTable.map(t => sql(t.identifier)).getOrElse(pathName(table.deltaLog.dataPath))
+
+  private def pathName(folder: Path): String = s"delta.${quoteIdentifier(folder.toString)}"
 
   private def sql(table: TableIdentifier): String =
     (table.database.toSeq :+ table.table).map(quoteIfNeeded).mkString(".")
