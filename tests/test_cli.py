@@ -72,6 +72,8 @@ def test_help() -> None:
         ["enable", "t", "--parallelism", "0"],
         ["enable", "t", "--journal", "/"],
         ["prove", "t", "--versions", "9223372036854775808"],
+        ["publish", "t", "--take-snapshot", "9223372036854775808"],
+        ["publish", "t", "--discard-snapshot", "-1"],
         ["history", "t", "--at-version", "1"],
         ["would-break"],
         ["would-break", "--table", "t"],
@@ -259,6 +261,10 @@ def test_numbers_that_the_jvm_has_not(table: Table, version: int) -> None:
         iceberg_writer_compat.check(table.spark, table.name, version)
     with pytest.raises(ValueError, match="files is a number from 1 to"):
         iceberg_writer_compat.verify(table.spark, table.name, files=version)
+    with pytest.raises(ValueError, match="take_snapshot is a number from 0 to"):
+        iceberg_writer_compat.publish(table.spark, table.name, take_snapshot=version)
+    with pytest.raises(ValueError, match="discard_snapshot is a number from 0 to"):
+        iceberg_writer_compat.publish(table.spark, table.name, discard_snapshot=version)
     with pytest.raises(TypeError, match="version is a whole number"):
         iceberg_writer_compat.check(table.spark, table.name, 1.5)  # type: ignore[call-overload]
 

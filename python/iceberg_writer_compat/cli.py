@@ -704,13 +704,13 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
 @click.argument("table")
 @click.option(
     "--take-snapshot",
-    type=int,
+    type=click.IntRange(0, _jvm.LONGEST),
     metavar="ID",
     help="Append to the table what an Iceberg writer has committed past it, up to this snapshot.",
 )
 @click.option(
     "--discard-snapshot",
-    type=int,
+    type=click.IntRange(0, _jvm.LONGEST),
     metavar="ID",
     help="Leave out what an Iceberg writer has committed past the table, up to this snapshot.",
 )

@@ -113,13 +113,15 @@ def publish(
     """
     if (take_snapshot is not None) + (discard_snapshot is not None) + mend + anew > 1:
         raise ValueError("take_snapshot, discard_snapshot, mend and anew exclude each other")
+    take = _jvm.whole_number("take_snapshot", take_snapshot, least=0)
+    discard = _jvm.whole_number("discard_snapshot", discard_snapshot, least=0)
     door, name = _jvm.require(spark), _jvm.table_name(table)
     session = spark._jsparkSession
     with _jvm.without_stack():
-        if take_snapshot is not None:
-            text = door.takeSnapshot(session, name, take_snapshot)
-        elif discard_snapshot is not None:
-            text = door.discardSnapshot(session, name, discard_snapshot)
+        if take is not None:
+            text = door.takeSnapshot(session, name, take)
+        elif discard is not None:
+            text = door.discardSnapshot(session, name, discard)
         elif mend:
             text = door.publishMending(session, name)
         else:

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.hadoop.fs.Path
-import org.apache.iceberg.{DataFile, TableMetadata}
+import org.apache.iceberg.{DataFile, DataOperations, TableMetadata}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.actions.AddFile
@@ -17,6 +17,18 @@ private[writercompat] final class ForeignRows(
     catalogTable: Option[CatalogTable],
     metadata: TableMetadata
 ) {
+
+  /** Whether the table has the rows of a snapshot that is not to be taken any more. */
+  def has(snapshotId: Long): Boolean =
+    newest.transactions.contains(note(snapshotId)) ||
+      Option(metadata.snapshot(snapshotId)).exists { snapshot =>
+        snapshot.operation == DataOperations.APPEND &&
+        !snapshot.summary.containsKey("added-data-files")
+      }
+
+  // Delta makes no second commit with the same note.
+  private def note(snapshotId: Long): String =
+    s"icebergWriterCompat.snapshot.${metadata.uuid}.$snapshotId"
 
   private def newest = log.update(catalogTableOpt = catalogTable)
 
@@ -40,14 +52,12 @@ private[writercompat] final class ForeignRows(
   /** Appends the rows of a commit, if that was not done before. */
   def append(commit: ForeignCommit): Unit = if (commit.added.nonEmpty) {
     val snapshot = newest
-    // Delta makes no second commit with the same note.
-    val note = s"icebergWriterCompat.snapshot.${metadata.uuid}.${commit.snapshotId}"
     log
       .createDataFrame(snapshot, commit.added.map(file), actionTypeOpt = Some("Foreign"))
       .write
       .format("delta")
       .mode("append")
-      .option("txnAppId", note)
+      .option("txnAppId", note(commit.snapshotId))
       .option("txnVersion", "1")
       .option("userMetadata", s"rows of the Iceberg snapshot ${commit.snapshotId}")
       .save(log.dataPath.toString)

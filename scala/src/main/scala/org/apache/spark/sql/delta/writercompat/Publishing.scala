@@ -121,13 +121,14 @@ final class Publishing(
     refuseAsItIs(newest)
     val publisher = open(newest)
     publisher.publishedVersion
-    if (publisher.foreign.lastOption.exists(_.snapshotId == snapshotId)) {
-      val commits = publisher.foreign
-      val writer = new ForeignRows(log, catalogTable, publisher.metadata.get)
+    val commits = publisher.foreign
+    def writer = new ForeignRows(log, catalogTable, publisher.metadata.get)
+    if (commits.lastOption.exists(_.snapshotId == snapshotId)) {
       val obstacles = commits.flatMap(_.obstacle) ++ commits.flatMap(writer.obstacle)
       if (obstacles.nonEmpty) throw foreign("NOT_TAKEN", publisher, commits, obstacles.headOption)
       PublishHook.quietly(commits.foreach(writer.append))
-    }
+    } else if (commits.isEmpty && publisher.metadata.isDefined && !writer.has(snapshotId))
+      throw noSuchCommit(snapshotId)
     publish(PublishWay.Settled(snapshotId))
   }
 
@@ -170,17 +171,9 @@ final class Publishing(
     val newest = update()
     val publisher = open(newest)
     val version = newest.version
-    val seen = Try(publisher.publishedVersion)
-    val published = seen.toOption.flatten
+    val published = Try(publisher.publishedVersion).toOption.flatten
     val metadata = publisher.metadata.filter(_ => published.isDefined)
-    val problems = seen match {
-      case Failure(refusal: IcebergWriterCompatException) => Seq(problem(refusal))
-      case Failure(e)                                     => throw e
-      case Success(_)                                     =>
-        problemsOf(publisher) ++ published.filter(_ > version).map { ahead =>
-          problem(aheadOf(newest, ahead))
-        }
-    }
+    val problems = problemsOf(newest, publisher, whole = false)
     PublishStatus(
       name,
       version,
@@ -223,11 +216,24 @@ final class Publishing(
       }
   }
 
-  /** What keeps readers from what is published. */
+  /** What keeps readers from what is published; all manifests of the current snapshot are read. */
   def problems(): Seq[PublishProblem] = {
-    val publisher = open(update())
-    publisher.publishedVersion
-    problemsOf(publisher)
+    val newest = update()
+    problemsOf(newest, open(newest), whole = true)
+  }
+
+  private def problemsOf(
+      newest: Snapshot,
+      publisher: IcebergPublisher,
+      whole: Boolean
+  ): Seq[PublishProblem] = Try(publisher.publishedVersion) match {
+    case Failure(refusal: IcebergWriterCompatException) => Seq(problem(refusal))
+    case Failure(e)                                     => throw e
+    case Success(published)                             =>
+      if (whole) publisher.lookWhole()
+      problemsOf(publisher) ++ published.filter(_ > newest.version).map { ahead =>
+        problem(aheadOf(newest, ahead))
+      }
   }
 
   private def problem(refusal: IcebergWriterCompatException): PublishProblem = {
@@ -287,6 +293,12 @@ final class Publishing(
     IcebergWriterCompatException.notPublishable(reason, all + more)
   }
 
+  private def noSuchCommit(snapshot: Long): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "NO_SUCH_COMMIT",
+      Map("table" -> name, "snapshot" -> snapshot.toString)
+    )
+
   private def refuseForeign(publisher: IcebergPublisher): Unit =
     foreignCommits(publisher).foreach(throw _)
 
@@ -342,7 +354,10 @@ final class Publishing(
       if (way == PublishWay.Anew) publisher.abandon("a new line was asked for")
       else publisher.takeOver()
       if (suspicious) publisher.lookWhole()
-      if (progress.before.isEmpty) progress.before = Some(publisher.publishedVersion)
+      // Refuses what is not ours, before it could be taken for damaged.
+      val published = publisher.publishedVersion
+      if (progress.before.isEmpty) progress.before = Some(published)
+      if (way == PublishWay.Mending) publisher.lookWhole()
       settle()
       val lost = publisher.found match {
         case Found.Lost(why, _) => Seq(why)
@@ -368,10 +383,7 @@ final class Publishing(
       case (_: Found.Foreign, _) => refuseForeign(publisher)
       case (_, PublishWay.Settled(snapshot))
           if publisher.metadata.forall(_.snapshot(snapshot) == null) =>
-        throw IcebergWriterCompatException.notPublishable(
-          "NO_SUCH_COMMIT",
-          Map("table" -> name, "snapshot" -> snapshot.toString)
-        )
+        throw noSuchCommit(snapshot)
       case _ =>
     }
 
@@ -507,7 +519,9 @@ object PublishWay {
   /** As cheaply as that can be: only the newest snapshot is looked at. */
   case object Quick extends PublishWay
 
-  /** All snapshots are looked at, and those forgotten that cannot be read. */
+  /**
+   * All snapshots are looked at, the current one whole, and those forgotten that cannot be read.
+   */
   case object Mending extends PublishWay
 
   /** Whatever is published is left, and a new line begins. */

@@ -51,6 +51,9 @@ class PublishPlacesSuite extends PublishedSuite {
   private def problems(table: TestTable): Seq[String] =
     status(table).get("problems").elements.asScala.map(_.get("text").asText).toSeq
 
+  private def verified(table: TestTable): Seq[String] =
+    Reports.verify(spark, table.name, None, None).findings.filter(_.rule == "Iceberg").map(_.found)
+
   private def texts(node: JsonNode, field: String): Seq[String] =
     node.get(field).elements.asScala.map(_.asText).toSeq
 
@@ -224,9 +227,7 @@ class PublishPlacesSuite extends PublishedSuite {
       damage(table)
       if (!what.startsWith("all")) {
         assert(problems(table).size == 1)
-        val finding =
-          Reports.verify(spark, table.name, None, None).findings.filter(_.rule == "Iceberg")
-        assert(finding.map(_.found) == problems(table))
+        assert(verified(table) == problems(table))
       }
       val result = publish(table)
       mended()
@@ -254,6 +255,19 @@ class PublishPlacesSuite extends PublishedSuite {
     sql(s"UPDATE ${table.name} SET name = 'z'")
     assertSameTable(table)
     assert(Files.exists(broken.resolveSibling(s"${broken.getFileName}.unreadable")))
+    assert(verified(table) == Nil)
+    Seq[() => Any](
+      () => mapper.readTree(IcebergWriterCompat.publishMending(spark, table.name)),
+      () => vacuum(table)
+    ).foreach { mend =>
+      val again = manifest(table)
+      write(again, Array.fill[Byte](Files.size(again).toInt)('x'))
+      assert(problems(table) == Nil)
+      assert(verified(table).exists(_.contains(again.getFileName.toString)))
+      mend()
+      assertSameTable(table)
+      assert(verified(table) == Nil)
+    }
   }
 
   test("an older snapshot that cannot be read is forgotten, and nothing else") {
@@ -295,6 +309,7 @@ class PublishPlacesSuite extends PublishedSuite {
     val theirs = table.folder.resolve("metadata/v1.metadata.json")
     val text = Files.readString(theirs)
     assert(problems(table).head.contains("NOT_OURS"))
+    assert(verified(table) == problems(table))
     assert(refused(table)(publish(table)).getCondition.endsWith("NOT_OURS"))
     anew(table)
     assertSameTable(table)
@@ -310,6 +325,7 @@ class PublishPlacesSuite extends PublishedSuite {
       .foreach(Files.delete(_))
     DeltaLog.clearCache()
     assert(problems(table).head.contains("AHEAD"))
+    assert(verified(table) == problems(table))
     assert(intercept[IcebergWriterCompatException](publish(table)).getCondition.endsWith("AHEAD"))
     anew(table)
     assertSameTable(table)
@@ -421,6 +437,12 @@ class PublishPlacesSuite extends PublishedSuite {
     assert(refused(table)(settle(table, snapshot, take = true)).getCondition.endsWith("NOT_TAKEN"))
     settle(table, snapshot, take = false)
     assert(iceberg(table).currentSnapshot.snapshotId == before.snapshotId)
+    settle(table, snapshot, take = false)
+    // Nothing of it is in Delta, so nobody is told that it were.
+    Seq(snapshot, before.snapshotId).foreach { id =>
+      val refusal = refused(table)(settle(table, id, take = true))
+      assert(refusal.getCondition.endsWith("NO_SUCH_COMMIT"))
+    }
     sql(s"INSERT INTO ${table.name} VALUES (9, 'i')")
     publish(table)
     assert(inIceberg(table) == inDelta(spark.table(table.name)))
