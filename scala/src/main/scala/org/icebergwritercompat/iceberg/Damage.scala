@@ -74,8 +74,7 @@ private[iceberg] object Damage {
     else {
       val known = new ConcurrentHashMap[String, Option[Damage]]
       inParallel(older) { snapshot =>
-        // Snapshots remember their manifests, and these may be many.
-        val damage = manifests(SnapshotHistory.copy(snapshot), io) match {
+        val damage = manifests(snapshot, io) match {
           case Left(damage) => Some(damage)
           case Right(found) =>
             found.iterator
@@ -89,8 +88,11 @@ private[iceberg] object Damage {
     }
   }
 
+  // Snapshots remember their manifests, and these may be many.
   private def manifests(snapshot: Snapshot, io: FileIO): Either[Damage, Seq[ManifestFile]] =
-    orElse(io, snapshot.manifestListLocation)(snapshot.allManifests(io).asScala.toSeq)
+    orElse(io, snapshot.manifestListLocation) {
+      SnapshotHistory.copy(snapshot).allManifests(io).asScala.toSeq
+    }
 
   private def damageOf(manifest: ManifestFile, length: Option[Long]): Option[Damage] =
     length match {

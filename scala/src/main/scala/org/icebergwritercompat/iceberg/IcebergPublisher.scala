@@ -13,7 +13,14 @@ import org.slf4j.LoggerFactory
 import java.net.URI
 import java.util.UUID
 import java.util.concurrent.atomic.LongAdder
-import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, Executors, TimeUnit}
+import java.util.concurrent.{
+  ArrayBlockingQueue,
+  ConcurrentLinkedQueue,
+  ExecutionException,
+  Executors,
+  TimeUnit
+}
+import scala.annotation.tailrec
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
@@ -104,7 +111,9 @@ final class IcebergPublisher(
   /** What others have committed after what was published, oldest first. */
   def foreign: Seq[ForeignCommit] = found match {
     case Found.Foreign(published, snapshots, lost) =>
-      snapshots.map(ForeignCommit.of(published, operations, _, lost))
+      snapshots.map { snapshot =>
+        ForeignCommit.of(published, operations, SnapshotHistory.copy(snapshot), lost)
+      }
     case _ => Nil
   }
 
@@ -499,9 +508,29 @@ final class IcebergPublisher(
     private val metrics = new IcebergMetrics(table.schema, table.spec)
 
     /** The path that Iceberg readers open. */
-    def location(path: String): String = {
-      val file = new Path(new URI(path))
-      (if (file.toUri.isAbsolute) file else new Path(root, file)).toString
+    def location(path: String): String =
+      if (isPlain(path)) s"$rootPrefix$path"
+      else {
+        val file = new Path(new URI(path))
+        (if (file.toUri.isAbsolute) file else new Path(root, file)).toString
+      }
+
+    private val rootPrefix = new Path(root, "x").toString.stripSuffix("x")
+
+    // Nothing in it is encoded, and nothing leads elsewhere.
+    private def isPlain(path: String): Boolean = {
+      var at = 0
+      var before = '/'
+      var plain = true
+      while (plain && at < path.length) {
+        val char = path.charAt(at)
+        plain = char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' ||
+          char >= '0' && char <= '9' || char == '-' || char == '_' || char == '=' ||
+          (char == '.' || char == '/') && before != '/'
+        before = char
+        at += 1
+      }
+      plain && before != '/'
     }
 
     def of(file: AddedFile): DataFile = {
@@ -543,12 +572,22 @@ final class IcebergPublisher(
     def bytes: Long = size.sum
 
     def all(added: Iterator[AddedFile]): Seq[ManifestFile] = {
-      val batches = added.grouped(filesPerLook)
-      def next(): Option[Seq[AddedFile]] = batches.synchronized(batches.nextOption())
-      val threads = Executors.newFixedThreadPool(writers)
+      val batches = new ArrayBlockingQueue[Seq[AddedFile]](batchesAhead)
+      val threads = Executors.newFixedThreadPool(writers + 1)
       try {
-        val running = Seq.fill(writers)(threads.submit(() => write(next _)))
-        running.flatMap(_.get)
+        // So that Spark computes the next of them while these are written.
+        val reading =
+          threads.submit[Unit](() => added.grouped(filesPerLook).foreach(batches.put))
+        @tailrec def next(): Option[Seq[AddedFile]] =
+          Option(batches.poll(10, TimeUnit.MILLISECONDS)) match {
+            case None if reading.isDone && batches.isEmpty => None
+            case None                                      => next()
+            case batch                                     => batch
+          }
+        val writing = Seq.fill(writers)(threads.submit(() => write(() => next())))
+        val manifests = writing.flatMap(_.get)
+        reading.get
+        manifests
       } catch {
         case e: ExecutionException => throw e.getCause
       } finally {
@@ -647,6 +686,9 @@ object IcebergPublisher {
   )
 
   private val filesPerLook = 250
+
+  // 20 MB where statistics are long.
+  private val batchesAhead = 40
 
   private val writers = math.min(Runtime.getRuntime.availableProcessors, 8)
 

@@ -174,7 +174,7 @@ final class PathTableOperations(
     }
 
   private def read(file: Path): Either[Damage, TableMetadata] =
-    Damage.orElse(io(), file.toString)(TableMetadataParser.read(io(), file.toString))
+    Damage.orElse(io(), file.toString)(RecentMetadata.read(file, fs, io()))
 
   private def readable(number: Int): Option[TableMetadata] =
     fileOf(number).flatMap(read(_).toOption)
@@ -217,8 +217,8 @@ final class PathTableOperations(
     )
     val ending = TableMetadataParser.getFileExtension(codec)
     val written = new Path(folder, s"${UUID.randomUUID}$ending")
-    def won =
-      fileOf(number).isEmpty && fs.rename(written, new Path(folder, s"v$number$ending"))
+    val file = new Path(folder, s"v$number$ending")
+    def won = fileOf(number).isEmpty && fs.rename(written, file)
     try {
       TableMetadataParser.write(metadata, io().newOutputFile(written.toString))
       if (!won) throw lost(number)
@@ -227,6 +227,7 @@ final class PathTableOperations(
         Try(fs.delete(written, false))
         throw e
     }
+    RecentMetadata.keep(file, fs, metadata)
     // It is committed all the same, and readers go on from the hint by themselves.
     try writeHint(number)
     catch { case NonFatal(e) => logger.warn(s"The version hint of $name is left as it was", e) }

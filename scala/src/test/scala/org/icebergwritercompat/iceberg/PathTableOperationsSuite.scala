@@ -2,11 +2,15 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
-import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark}
+import org.apache.iceberg.exceptions.{CommitFailedException, NotFoundException}
+import org.apache.iceberg.{TableMetadata, TableMetadataParser}
+import org.icebergwritercompat.testing.{CommitLine, ElsewhereFileSystem, SharedSpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.net.URI
+import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path => LocalPath}
+import java.util.UUID
 
 class PathTableOperationsSuite extends AnyFunSuite {
 
@@ -89,5 +93,77 @@ class PathTableOperationsSuite extends AnyFunSuite {
     assert(fs(answer = true).rename(from, target))
     assert(!Files.exists(home.resolve("a.json")))
     assert(asked == Seq.fill(2)("v7.metadata.json" -> "{\"a\":1}"))
+  }
+
+  private def operations(root: Path): PathTableOperations =
+    new PathTableOperations("a table", root, new Configuration, notAsked)
+
+  private def metadataFile(home: LocalPath, version: Int): LocalPath =
+    home.resolve(s"metadata/v$version.metadata.json")
+
+  test("metadata is parsed once, and is what its file has") {
+    val home = folder()
+    val root = new Path(home.toUri)
+    val line = new CommitLine(root, operations(root), 3)
+    line.begin()
+    (1 to 12).foreach(version => line.append(version.toLong, s"$version"))
+    val known = operations(root).current()
+    assert(operations(root).current() eq known)
+    val file = metadataFile(home, 13)
+    assert(TableMetadataParser.toJson(known) == Files.readString(file))
+    val parsed = TableMetadataParser.read(operations(root).io(), known.metadataFileLocation)
+    assert(TableMetadataParser.toJson(known) == TableMetadataParser.toJson(parsed))
+    assert(known.metadataFileLocation == parsed.metadataFileLocation)
+    assert(known.changes.isEmpty)
+    // What is shared does not hold on to manifests.
+    Files.delete(LocalPath.of(URI.create(known.currentSnapshot.manifestListLocation)))
+    intercept[NotFoundException](known.currentSnapshot.allManifests(operations(root).io()))
+    val unreadable = operations(root).found()
+    assert(unreadable.isInstanceOf[Found.Lost], unreadable)
+  }
+
+  test("the commit of another publisher is noticed, whoever remembers what") {
+    val home = folder()
+    val root = new Path(home.toUri)
+    new CommitLine(root, operations(root), 3).begin()
+    def changed(base: TableMetadata, value: String): TableMetadata =
+      TableMetadata.buildFrom(base).setProperties(java.util.Map.of("by", value)).build()
+    val (one, other) = (operations(root), operations(root))
+    val (before, same) = (one.current(), other.current())
+    assert(before eq same)
+    other.commit(same, changed(same, "other"))
+    intercept[CommitFailedException](one.commit(before, changed(before, "one")))
+    assert(one.refresh().properties.get("by") == "other")
+    intercept[CommitFailedException](one.commit(before, changed(before, "one")))
+    one.commit(one.current(), changed(one.current(), "one"))
+    assert(other.refresh().properties.get("by") == "one")
+    // Another process has written this.
+    val stale = one.current()
+    val foreign = changed(stale, "process")
+    Files.writeString(metadataFile(home, 4), TableMetadataParser.toJson(foreign))
+    intercept[CommitFailedException](one.commit(stale, changed(stale, "one")))
+    assert(one.refresh().properties.get("by") == "process")
+  }
+
+  test("a table that takes the place of another is not taken for it") {
+    val home = folder()
+    val root = new Path(home.toUri)
+    new CommitLine(root, operations(root), 3).begin()
+    val first = operations(root).current()
+    val file = metadataFile(home, 1)
+    val time = Files.getLastModifiedTime(file)
+    val text = Files.readString(file).replace(first.uuid, new UUID(1, 2).toString)
+    assert(text.length == Files.size(file))
+    // Nor the same file with another end, by its time.
+    Seq(text -> time, text.replace("parquet", "PARQUET") -> FileTime.fromMillis(1700000000000L))
+      .foreach { case (content, modified) =>
+        Files.delete(file)
+        Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
+        Files.writeString(file, content)
+        Files.setLastModifiedTime(file, modified)
+        assert(TableMetadataParser.toJson(operations(root).current()) == content)
+      }
+    Files.writeString(file, text.take(text.length / 2))
+    assert(operations(root).found().isInstanceOf[Found.Lost])
   }
 }

@@ -18,7 +18,8 @@ final class CommitLine(root: Path, target: PublishTarget, columns: Int) {
 
   private val random = new scala.util.Random(42)
 
-  private def definition: TableDefinition = {
+  /** A table of that many columns. */
+  def definition: TableDefinition = {
     val schema = (1 to columns).foldLeft(new StructType) { (schema, id) =>
       val metadata = new MetadataBuilder()
         .putLong("delta.columnMapping.id", id.toLong)

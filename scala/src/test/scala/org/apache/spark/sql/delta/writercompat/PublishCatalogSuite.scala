@@ -221,6 +221,22 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     }
   }
 
+  test("old versions leave a catalog by number, and the sign in the folder stays") {
+    in(sqlite("numbers")) {
+      val table = created()
+      (1 to 11).foreach { id => insert(table, id); publish(table) }
+      assertPublished(table)
+      assert(snapshots(table).size == 11)
+      val names = Using.resource(Files.list(table.folder.resolve("metadata"))) { files =>
+        files.iterator.asScala.map(_.getFileName.toString).toSeq
+      }
+      val versions = names.filter(_.endsWith(".metadata.json")).filterNot(_.startsWith("."))
+      assert(versions.count(_.matches("\\d{5}-.*")) == 9)
+      assert(versions.filter(_.startsWith("v")) == Seq("v1.metadata.json"))
+      assert(metadata(table).previousFiles.size == 8)
+    }
+  }
+
   test("a catalog is published to when the clock is back, and times do not go back") {
     in(sqlite("clock")) {
       val table = created()
