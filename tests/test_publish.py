@@ -248,6 +248,29 @@ def test_result_and_status(table: Table) -> None:
     assert again.metadata_location == second.metadata_location
 
 
+def test_a_log_that_was_put_back(table: Table, duck: duckdb.DuckDBPyConnection) -> None:
+    table.create()
+    spark = table.spark
+    for row in ("1, 'kept'", "2, 'lost'"):
+        spark.sql(f"INSERT INTO {table} VALUES ({row})")
+        publish(spark, table.name)
+    for file in (table.folder / "_delta_log").glob("*00002.*"):
+        file.unlink()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    spark.sql(f"INSERT INTO {table} VALUES (3, 'new')")
+    found = status(spark, table.name)
+    assert found.lag == 0
+    assert len(found.problems) == 1
+    result = publish(spark, table.name)
+    expected = by_delta(spark.table(table.name))
+    assert len(expected) == 2
+    assert by_pyiceberg(result.metadata_location) == expected
+    assert by_duckdb(duck, result.metadata_location) == expected
+    kept, newest = StaticTable.from_metadata(result.metadata_location).snapshots()
+    assert len(by_pyiceberg(result.metadata_location, snapshot_id=kept.snapshot_id)) == 1
+    assert newest.parent_snapshot_id == kept.snapshot_id
+
+
 def test_killed_while_publishing(table: Table, tmp_path: Path) -> None:
     table.create()
     publish(table.spark, table.name)

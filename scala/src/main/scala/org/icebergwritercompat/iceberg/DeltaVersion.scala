@@ -18,6 +18,40 @@ final case class TableDefinition(
 )
 
 /**
+ * A version of a Delta table.
+ *
+ * @param number
+ *   how it is called
+ * @param timestamp
+ *   when it was committed, in milliseconds
+ * @param commit
+ *   what tells its commit from any other; `None` if the log does not have the commit any more
+ */
+final case class DeltaVersion(number: Long, timestamp: Long, commit: Option[String]) {
+
+  /** What is noted of it with what is published. */
+  def mark: Option[CommitMark] = commit.map(CommitMark(number, _))
+}
+
+/**
+ * The commit that a version was published from, as it is noted: the number of a version says little
+ * of a log that was put back and went on.
+ */
+final case class CommitMark(version: Long, commit: String) {
+
+  override def toString: String = s"$version:$commit"
+}
+
+object CommitMark {
+
+  /** Reads what was noted; `None` where that is no such mark. */
+  def parse(text: String): Option[CommitMark] = text.split(":", 2) match {
+    case Array(version, commit) => version.toLongOption.map(CommitMark(_, commit))
+    case _                      => None
+  }
+}
+
+/**
  * A file that a commit adds.
  *
  * @param path
@@ -38,8 +72,7 @@ final case class RemovedFile(path: String, dataChange: Boolean)
 
 /** A commit of a Delta table; `definition` is there if the commit changes it. */
 final case class DeltaCommit(
-    version: Long,
-    timestamp: Long,
+    version: DeltaVersion,
     definition: Option[TableDefinition],
     added: Seq[AddedFile],
     removed: Seq[RemovedFile]

@@ -102,10 +102,8 @@ final class IcebergPublisher(
 
   /** Whether somebody has made an older snapshot the current one again. */
   def isRolledBack: Boolean = metadata.exists { published =>
-    def version(snapshot: Snapshot): Long =
-      snapshot.summary.getOrDefault(DeltaVersionProperty, "").toLongOption.getOrElse(-1L)
-    val newest = published.snapshots.asScala.map(version).maxOption
-    newest.exists(_ > Option(published.currentSnapshot).fold(-1L)(version))
+    val newest = published.snapshots.asScala.flatMap(versionOf(_)).maxOption
+    newest.exists(_ > Option(published.currentSnapshot).flatMap(versionOf(_)).getOrElse(-1L))
   }
 
   /** What others have committed after what was published, oldest first. */
@@ -122,11 +120,38 @@ final class IcebergPublisher(
     val noted = versionOf(name, published)
     operations.check(published)
     // A catalog may let a property be set back by who lost a race, but never a snapshot.
-    val seen = Option(published.currentSnapshot).flatMap { snapshot =>
-      snapshot.summary.asScala.get(DeltaVersionProperty).flatMap(_.toLongOption)
-    }
+    val seen = Option(published.currentSnapshot).flatMap(versionOf(_))
     math.max(noted, seen.getOrElse(noted))
   }
+
+  /** The newest commit that is noted as published; metadata of before may have no such note. */
+  def publishedCommit: Option[CommitMark] = metadata.flatMap { published =>
+    val noted = Option(published.property(DeltaCommitProperty, null)).flatMap(CommitMark.parse)
+    (noted ++ Option(published.currentSnapshot).flatMap(markOf)).maxByOption(_.version)
+  }
+
+  /** The commits of the snapshots from which readers have got to the current one, oldest first. */
+  def publishedCommits: Seq[CommitMark] =
+    metadata.toSeq.flatMap(SnapshotHistory.line(_).flatMap(markOf)).distinct.sortBy(_.version)
+
+  /** The id of the Delta table that is published, if it is noted. */
+  def publishedTable: Option[String] =
+    metadata.flatMap(published => Option(published.property(DeltaTableProperty, null)))
+
+  /** The snapshots of versions that are not those of a log that has this commit. */
+  def partedAfter(common: CommitMark): Set[Long] =
+    metadata.fold(Set.empty[Long])(partedAfter(_, common))
+
+  private def partedAfter(table: TableMetadata, common: CommitMark): Set[Long] =
+    table.snapshots.asScala.iterator
+      .filter { snapshot =>
+        versionOf(snapshot).exists { version =>
+          version > common.version ||
+          version == common.version && markOf(snapshot).exists(_ != common)
+        }
+      }
+      .map(_.snapshotId)
+      .toSet
 
   /** The name of the table in a catalog, for a person. */
   def catalogTable: Option[String] = operations.catalogTable
@@ -163,8 +188,7 @@ final class IcebergPublisher(
 
   /** Publishes a version whole, as the first one. */
   def create(
-      version: Long,
-      timestamp: Long,
+      version: DeltaVersion,
       definition: TableDefinition,
       live: Iterator[AddedFile]
   ): Published = {
@@ -176,13 +200,12 @@ final class IcebergPublisher(
       val append = new BaseTable(staged, name).newFastAppend()
       manifests.foreach(append.appendManifest)
       if (manifests.nonEmpty)
-        append
-          .set(DeltaVersionProperty, version.toString)
+        noting(append, version)
           // Manifests do not tell it.
           .set(SnapshotSummary.ADDED_FILE_SIZE_PROP, written.bytes.toString)
           .commit()
       val snapshot = Option.when(manifests.nonEmpty)(staged.current().currentSnapshot)
-      commit(None, definition = Some(definition), snapshot, version, timestamp)
+      commit(None, definition = Some(definition), snapshot, version)
       Published(snapshot.size, written.files, 0)
     } catch {
       case NonFatal(e) =>
@@ -222,7 +245,7 @@ final class IcebergPublisher(
         count(s, SnapshotSummary.ADDED_FILES_PROP) == added.size
       } && agrees(staged.current().currentSnapshot, totals)
       if (fits) {
-        this.commit(Some(base), definition, snapshot, commit.version, commit.timestamp)
+        this.commit(Some(base), definition, snapshot, commit.version)
         Some(Published(snapshot.size, added.size.toLong, removed.size.toLong))
       } else {
         discard(staged)
@@ -242,15 +265,19 @@ final class IcebergPublisher(
   /**
    * Publishes a version as the difference of its files to those that were published. What others
    * have committed since then is not current any more afterwards.
+   *
+   * @param common
+   *   the last commit of those published that Delta's log has, if they have parted: the snapshots
+   *   of later ones are forgotten
    */
   def reconcile(
-      version: Long,
-      timestamp: Long,
+      version: DeltaVersion,
       definition: TableDefinition,
-      live: Iterator[AddedFile]
+      live: Iterator[AddedFile],
+      common: Option[CommitMark] = None
   ): Published = {
     val base = operations.current()
-    val prepared = withoutForeign(base, define(Some(base), definition))
+    val prepared = steppedBack(base, define(Some(base), definition), common)
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
       val files = new DataFiles(prepared)
@@ -271,7 +298,7 @@ final class IcebergPublisher(
       change(staged, version, addedFiles, gone.values.toSeq, rearranged = false)
       val snapshot = newSnapshot(prepared, staged)
       val exact = snapshot.map(withTotal(_, SnapshotSummary.TOTAL_FILE_SIZE_PROP, bytes))
-      commit(Some(base), Some(definition), exact, version, timestamp)
+      commit(Some(base), Some(definition), exact, version, common)
       Published(snapshot.size, addedFiles.size.toLong, gone.size.toLong)
     } catch {
       case NonFatal(e) =>
@@ -281,8 +308,8 @@ final class IcebergPublisher(
   }
 
   /** Notes that a version without changes of files is published. */
-  def note(version: Long, timestamp: Long, definition: Option[TableDefinition]): Published = {
-    commit(Some(operations.current()), definition, None, version, timestamp)
+  def note(version: DeltaVersion, definition: Option[TableDefinition]): Published = {
+    commit(Some(operations.current()), definition, None, version)
     Published.nothing
   }
 
@@ -309,7 +336,7 @@ final class IcebergPublisher(
 
   private def change(
       staged: StagedOperations,
-      version: Long,
+      version: DeltaVersion,
       added: Seq[DataFile],
       removed: Seq[DataFile],
       rearranged: Boolean
@@ -319,13 +346,19 @@ final class IcebergPublisher(
       val rewrite = table.newRewrite()
       removed.foreach(rewrite.deleteFile(_: DataFile))
       added.foreach(rewrite.addFile(_: DataFile))
-      rewrite.set(DeltaVersionProperty, version.toString).commit()
+      noting(rewrite, version).commit()
     } else if (removed.nonEmpty || added.nonEmpty) {
       val overwrite = table.newOverwrite()
       removed.foreach(overwrite.deleteFile)
       added.foreach(overwrite.addFile)
-      overwrite.set(DeltaVersionProperty, version.toString).commit()
+      noting(overwrite, version).commit()
     }
+  }
+
+  private def noting[T <: SnapshotUpdate[T]](update: T, version: DeltaVersion): T = {
+    update.set(DeltaVersionProperty, version.number.toString)
+    version.mark.foreach(mark => update.set(DeltaCommitProperty, mark.toString))
+    update
   }
 
   private def newSnapshot(before: TableMetadata, staged: StagedOperations): Option[Snapshot] =
@@ -348,8 +381,8 @@ final class IcebergPublisher(
       base: Option[TableMetadata],
       definition: Option[TableDefinition],
       snapshot: Option[Snapshot],
-      version: Long,
-      timestamp: Long
+      version: DeltaVersion,
+      common: Option[CommitMark] = None
   ): Unit = {
     val prepared =
       definition.fold(builderOf(base.get))(changed => defining(base, changed))
@@ -362,16 +395,22 @@ final class IcebergPublisher(
     if (ended.nonEmpty) prepared.removeSnapshots(ended.map(Long.box).asJava)
     prepared.setProperties(
       (steering ++ operations.properties ++ Map(
-        DeltaVersionProperty -> version.toString,
-        DeltaTimestampProperty -> timestamp.toString
-      )).asJava
+        DeltaVersionProperty -> version.number.toString,
+        DeltaTimestampProperty -> version.timestamp.toString
+      ) ++ version.mark.map(DeltaCommitProperty -> _.toString)).asJava
     )
-    if (snapshot.isEmpty) base.foreach(leaveForeign(_, prepared))
+    // That of another version would tell nothing.
+    if (version.commit.isEmpty) prepared.removeProperties(java.util.Set.of(DeltaCommitProperty))
+    if (snapshot.isEmpty) base.foreach(stepBack(_, prepared, common))
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(
-        MetadataTimes.dated(base, made, timestamp),
+        MetadataTimes.dated(base, made, version.timestamp),
         SnapshotRef.MAIN_BRANCH
       )
+    }
+    for { table <- base; last <- common } {
+      val parted = partedAfter(table, last)
+      if (parted.nonEmpty) prepared.removeSnapshots(parted.map(Long.box).asJava)
     }
     val changed = MetadataTimes.build(prepared, base)
     undecided = true
@@ -407,20 +446,35 @@ final class IcebergPublisher(
   private def define(base: Option[TableMetadata], definition: TableDefinition): TableMetadata =
     MetadataTimes.build(defining(base, definition), base)
 
-  private def withoutForeign(base: TableMetadata, prepared: TableMetadata): TableMetadata =
-    if (foreignTo(base).isEmpty) prepared
+  private def steppedBack(
+      base: TableMetadata,
+      prepared: TableMetadata,
+      common: Option[CommitMark]
+  ): TableMetadata =
+    if (foreignTo(base).isEmpty && common.isEmpty) prepared
     else {
       val builder = builderOf(prepared)
-      leaveForeign(base, builder)
+      stepBack(base, builder, common)
       MetadataTimes.build(builder, Some(base))
     }
 
-  // Their snapshots stay until they are as old as others that were replaced.
-  private def leaveForeign(base: TableMetadata, builder: TableMetadata.Builder): Unit =
-    foreignTo(base).headOption.foreach { first =>
-      if (first.parentId == null) builder.removeRef(SnapshotRef.MAIN_BRANCH)
-      else builder.setBranchSnapshot(first.parentId.longValue, SnapshotRef.MAIN_BRANCH)
-    }
+  // To what Delta's log has. The snapshots of others stay until they are as old as others that
+  // were replaced.
+  private def stepBack(
+      base: TableMetadata,
+      builder: TableMetadata.Builder,
+      common: Option[CommitMark]
+  ): Unit = common match {
+    case Some(mark) =>
+      SnapshotHistory.line(base).find(markOf(_).contains(mark)).foreach { last =>
+        builder.setBranchSnapshot(last.snapshotId, SnapshotRef.MAIN_BRANCH)
+      }
+    case None =>
+      foreignTo(base).headOption.foreach { first =>
+        if (first.parentId == null) builder.removeRef(SnapshotRef.MAIN_BRANCH)
+        else builder.setBranchSnapshot(first.parentId.longValue, SnapshotRef.MAIN_BRANCH)
+      }
+  }
 
   private def builderOf(base: TableMetadata): TableMetadata.Builder = TableMetadata.buildFrom(base)
 
@@ -461,7 +515,9 @@ final class IcebergPublisher(
       .setCurrentSchema(schema, lastColumnId)
       .setDefaultPartitionSpec(spec)
       .removeProperties(stale.filter(_.startsWith(metricsPrefix)).diff(loose.toSet).asJava)
-      .setProperties(loose.map(_ -> "counts").toMap.asJava)
+      .setProperties(
+        (loose.map(_ -> "counts").toMap + (DeltaTableProperty -> definition.id)).asJava
+      )
     if (base.isEmpty) builder.setDefaultSortOrder(SortOrder.unsorted) else builder
   }
 
@@ -634,6 +690,21 @@ object IcebergPublisher {
 
   /** The property that tells when that version was committed, in milliseconds. */
   val DeltaTimestampProperty = "delta-timestamp"
+
+  /**
+   * The property, of the table and of each snapshot, that tells the commit of that version: the
+   * version, a colon, and the id of the transaction or a digest of the commit file.
+   */
+  val DeltaCommitProperty = "delta-commit"
+
+  /** The property that tells the id of the Delta table. */
+  val DeltaTableProperty = "delta-table-id"
+
+  private def versionOf(snapshot: Snapshot): Option[Long] =
+    snapshot.summary.asScala.get(DeltaVersionProperty).flatMap(_.toLongOption)
+
+  private def markOf(snapshot: Snapshot): Option[CommitMark] =
+    snapshot.summary.asScala.get(DeltaCommitProperty).flatMap(CommitMark.parse)
 
   /** The version that metadata says it is of; refused if it says nothing. */
   private[iceberg] def versionOf(table: String, metadata: TableMetadata): Long =

@@ -30,7 +30,7 @@ class FirstPublishSuite extends AnyFunSuite {
     )
     val target = operations
     new IcebergPublisher("first", root, target, Long.MaxValue / 4)
-      .create(0, 0, new CommitLine(root, target, 3).definition, live)
+      .create(DeltaVersion(0, 0, None), new CommitLine(root, target, 3).definition, live)
     operations
   }
 

@@ -42,7 +42,7 @@ final class CommitLine(root: Path, target: PublishTarget, columns: Int) {
 
   /** The first version, which is empty. */
   def begin(): Unit = {
-    publisher.create(0, 0, definition, Iterator.empty)
+    publisher.create(DeltaVersion(0, 0, None), definition, Iterator.empty)
     ()
   }
 
@@ -54,7 +54,8 @@ final class CommitLine(root: Path, target: PublishTarget, columns: Int) {
    */
   def append(version: Long, name: String, removed: String*): Unit = {
     val gone = removed.map(n => RemovedFile(file(n).path, dataChange = true))
-    val commit = DeltaCommit(version, System.currentTimeMillis(), None, Seq(file(name)), gone)
+    val at = DeltaVersion(version, System.currentTimeMillis(), None)
+    val commit = DeltaCommit(at, None, Seq(file(name)), gone)
     if (publisher.append(commit, None, FileTotals(None, None)).isEmpty)
       sys.error(s"commit $version does not fit")
   }

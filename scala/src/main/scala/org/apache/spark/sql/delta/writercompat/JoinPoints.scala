@@ -169,6 +169,14 @@ object JoinPoints {
     "commits would be published as one, or not at all"
   )
 
+  val CommitIds: JoinPoint = JoinPoint(
+    "commit-ids",
+    "DeltaCommitFileProvider.deltaFile, LogStore.readAsIterator, and CommitInfo.txnId in the first " +
+      "lines of a commit",
+    "a published version is told from another commit of the same number",
+    "readers of Iceberg would go on seeing rows of a log that was put back"
+  )
+
   val FileTotals: JoinPoint = JoinPoint(
     "file-totals",
     "Snapshot.checksumOpt, with numFiles and tableSizeBytes",
@@ -241,6 +249,7 @@ object JoinPoints {
     ColumnMapping,
     PostCommitHooks,
     CommitFiles,
+    CommitIds,
     FileTotals,
     LogStoreWrite
   )

@@ -231,9 +231,41 @@ final class Publishing(
     case Failure(e)                                     => throw e
     case Success(published)                             =>
       if (whole) publisher.lookWhole()
+      val parted = if (published.exists(_ > newest.version)) None else parting(newest, publisher)
       problemsOf(publisher) ++ published.filter(_ > newest.version).map { ahead =>
         problem(aheadOf(newest, ahead))
+      } ++ parted.map { how =>
+        PublishProblem(s"${how.found} ${how.remedy}", PublishHook.command(name))
       }
+  }
+
+  /** Where Delta's log has other commits than were published; `None` where it has the same. */
+  private def parting(newest: Snapshot, publisher: IcebergPublisher): Option[Publishing.Parting] = {
+    val commits = new CommitIds(log, newest)
+    def found: Option[String] = publisher.publishedCommit.flatMap { noted =>
+      commits.of(noted.version) match {
+        case Some(commit) =>
+          Option.when(commit != noted.commit) {
+            s"its version ${noted.version} was published from the commit ${noted.commit}, but is " +
+              s"the commit $commit in Delta's log"
+          }
+        // What the log has cleaned up is not told by its commit any more.
+        case None =>
+          publisher.publishedTable.filter(_ != newest.metadata.id).map { id =>
+            s"its version ${noted.version} was published from the Delta table with the id $id, but " +
+              s"the log is that of ${newest.metadata.id}"
+          }
+      }
+    }
+    found.map { what =>
+      val common = commits.lastOf(publisher.publishedCommits)
+      Publishing.Parting(
+        s"Iceberg readers may see rows that Delta does not have: $what. The log was put back to an " +
+          "earlier version, or the table was made anew.",
+        common,
+        common.fold(0)(publisher.partedAfter(_).size)
+      )
+    }
   }
 
   private def problem(refusal: IcebergWriterCompatException): PublishProblem = {
@@ -390,14 +422,32 @@ final class Publishing(
     private def follow(newest: Snapshot): Unit =
       publisher.publishedVersion match {
         case None =>
-          val files = live(newest)
-          note(publisher.create(newest.version, newest.timestamp, definition(newest), files))
+          note(publisher.create(at(newest), definition(newest), live(newest)))
         case Some(version) if version > newest.version =>
           // Another publisher may have seen a newer version, but nobody one that is not there.
           if (update().version < version) throw aheadOf(newest, version)
-        case Some(_) if publisher.foreign.nonEmpty || publisher.isRolledBack => whole(newest)
-        case Some(version) if version == newest.version                      => publisher.mend()
-        case Some(version)                                                   =>
+        case Some(version) =>
+          parting(newest, publisher) match {
+            case Some(parted) => goBack(newest, parted)
+            case None         => follow(version, newest)
+          }
+      }
+
+    // To the last commit that Delta's log has too, or to nothing.
+    private def goBack(newest: Snapshot, parted: Publishing.Parting): Unit = {
+      if (parted.common.isDefined) whole(newest, parted.common)
+      else {
+        publisher.abandon(parted.found)
+        follow(newest)
+      }
+      progress.mended :+= s"${parted.found} ${parted.done}"
+    }
+
+    private def follow(published: Long, newest: Snapshot): Unit =
+      published match {
+        case _ if publisher.foreign.nonEmpty || publisher.isRolledBack => whole(newest)
+        case version if version == newest.version                      => publisher.mend()
+        case version                                                   =>
           val judged = judge(newest)
           judged.refuse()
           val gap =
@@ -410,27 +460,29 @@ final class Publishing(
     private def follow(from: Long, newest: Snapshot, judged: PublishRules): Boolean = {
       var pending: Option[TableDefinition] = None
       var reached = from
+      var last = Option.empty[DeltaVersion]
       val fits = commits(from + 1, newest, judged).forall { commit =>
         pending = commit.definition.orElse(pending)
+        last = Some(commit.version)
         !commit.changesFiles || {
-          val known = newest.checksumOpt.filter(_ => commit.version == newest.version)
+          val known = newest.checksumOpt.filter(_ => commit.version.number == newest.version)
           val totals = FileTotals(known.map(_.numFiles), known.map(_.tableSizeBytes))
           val appended = publisher.append(commit, pending, totals)
           appended.foreach { what =>
             note(what)
             pending = None
-            reached = commit.version
+            reached = commit.version.number
           }
           appended.isDefined
         }
       }
       if (fits && reached < newest.version)
-        note(publisher.note(newest.version, newest.timestamp, pending))
+        note(publisher.note(last.get.copy(timestamp = newest.timestamp), pending))
       fits
     }
 
-    private def whole(newest: Snapshot): Unit =
-      note(publisher.reconcile(newest.version, newest.timestamp, definition(newest), live(newest)))
+    private def whole(newest: Snapshot, common: Option[CommitMark] = None): Unit =
+      note(publisher.reconcile(at(newest), definition(newest), live(newest), common))
 
     private def note(what: Published): Unit = progress.published = progress.published.and(what)
   }
@@ -446,16 +498,20 @@ final class Publishing(
       if (!files.hasNext) throw new Publishing.LogGap
       val (file, found) = files.next()
       if (found != version) throw new Publishing.LogGap
-      val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+      val lines = log.store.read(file, log.newDeltaHadoopConf())
+      val actions = lines.map(Action.fromJson)
       actions.collectFirst { case changed: Metadata => changed }.foreach { changed =>
         judged = judge(version, newest.protocol, changed)
       }
       // What one commit broke, a later one may have mended: then the version counts.
       if (isBroken(judged, actions) && isBroken(judge(at(version)), actions))
         throw new Publishing.LogGap
-      commit(version, file, actions)
+      commit(version, file, actions, CommitIds.of(lines.iterator))
     }
   }
+
+  private def at(newest: Snapshot): DeltaVersion =
+    DeltaVersion(newest.version, newest.timestamp, new CommitIds(log, newest).of(newest.version))
 
   private def at(version: Long): Snapshot =
     log.getSnapshotAt(version, catalogTableOpt = catalogTable)
@@ -476,11 +532,19 @@ final class Publishing(
       new KnownSchemes(log.newDeltaHadoopConf())
     )
 
-  private def commit(version: Long, file: FileStatus, actions: Seq[Action]): DeltaCommit = {
+  private def commit(
+      version: Long,
+      file: FileStatus,
+      actions: Seq[Action],
+      id: String
+  ): DeltaCommit = {
     val info = actions.collectFirst { case info: CommitInfo => info }
     DeltaCommit(
-      version,
-      info.flatMap(_.inCommitTimestamp).getOrElse(file.getModificationTime),
+      DeltaVersion(
+        version,
+        info.flatMap(_.inCommitTimestamp).getOrElse(file.getModificationTime),
+        Some(id)
+      ),
       actions.collectFirst { case metadata: Metadata => definition(metadata) },
       actions.collect { case add: AddFile => added(add) },
       actions.collect { case remove: RemoveFile => RemovedFile(remove.path, remove.dataChange) }
@@ -545,6 +609,28 @@ object Publishing {
       val name = TableStates.nameOf(table)
       new Publishing(spark, name, table.deltaLog, table.catalogTable).problems()
     }).getOrElse(Nil)
+
+  /**
+   * What is published and Delta's log have other commits of the same versions.
+   *
+   * @param common
+   *   the newest published commit that the log has, if there is one
+   * @param snapshots
+   *   how many are of others
+   */
+  private final case class Parting(found: String, common: Option[CommitMark], snapshots: Int) {
+
+    def remedy: String = common.fold(
+      "Publishing begins a new line of metadata, which has the newest version only."
+    ) { last =>
+      s"Publishing goes back to version ${last.version}, forgets $snapshots snapshots of what came " +
+        "after it, and goes on to the newest version."
+    }
+
+    def done: String = common.fold("A new line of metadata has begun.") { last =>
+      s"Readers go on from version ${last.version}; $snapshots snapshots after it are forgotten."
+    }
+  }
 
   // Each lost race means that somebody else published.
   private val retries = 20

@@ -8,18 +8,20 @@ import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.files.{DelayedCommitProtocol, TransactionalWrite}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, Protocol}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.apache.spark.sql.delta.hooks.PostCommitHook
-import org.apache.spark.sql.delta.util.FileNames
+import org.apache.spark.sql.delta.util.{DeltaCommitFileProvider, FileNames}
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.testing.{ByteCode, Call, ClassFile, ClassFiles, SharedSpark}
 import org.scalatest.funsuite.AnyFunSuite
 
+import java.io.FileNotFoundException
 import java.lang.reflect.Modifier
 import java.nio.file.FileAlreadyExistsException
+import scala.util.Using
 
 /** One tripwire a join point: it fails by the join point's id when Delta changes there. */
 class JoinPointSuite extends AnyFunSuite with SharedSpark {
@@ -553,6 +555,19 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     assert(file.getPath.getName == f"${2}%020d.json")
     val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
     assert(actions.collect { case _: AddFile => 1 }.size == 1)
+  }
+
+  test(JoinPoints.CommitIds.id) {
+    val log = withCommits(2)
+    val newest = log.update()
+    val file = DeltaCommitFileProvider(newest).deltaFile(1)
+    assert(file.getName == f"${1}%020d.json")
+    val conf = log.newDeltaHadoopConf()
+    val lines = Using.resource(log.store.readAsIterator(file, conf))(_.take(2).toSeq)
+    val ids = lines.map(Action.fromJson).collect { case info: CommitInfo => info.txnId }
+    assert(ids.size == 1 && ids.head.contains(new CommitIds(log, newest).of(1).get))
+    val gone = DeltaCommitFileProvider(newest).deltaFile(1).getParent
+    assertThrows[FileNotFoundException](log.store.readAsIterator(new Path(gone, "none"), conf))
   }
 
   test(JoinPoints.FileTotals.id) {

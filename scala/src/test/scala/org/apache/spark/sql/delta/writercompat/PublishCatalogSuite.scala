@@ -276,6 +276,24 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
   }
 
   kinds.foreach { case (kind, settings) =>
+    test(s"$kind: a log that was put back is followed from the last common commit") {
+      in(settings()) {
+        val table = created()
+        (1 to 3).foreach { id => insert(table, id); publish(table) }
+        val before = metadata(table)
+        remove(table.folder.resolve(f"_delta_log/${3}%020d.json"))
+        remove(table.folder.resolve(f"_delta_log/${3}%020d.crc"))
+        org.apache.spark.sql.delta.DeltaLog.clearCache()
+        (4 to 5).foreach(insert(table, _))
+        assert(status(table).get("problems").size == 1)
+        assert(publish(table).get("mended").size == 1)
+        assertPublished(table)
+        assert(status(table).get("problems").isEmpty)
+        assert(snapshots(table).map(_.summary.get("delta-version")) == Seq("1", "2", "4"))
+        assert(metadata(table).uuid == before.uuid)
+      }
+    }
+
     test(s"$kind: damaged metadata goes on in a new line, under the same name") {
       in(settings()) {
         val table = created()

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.iceberg.{DataFiles, FileFormat, ManifestFiles}
 import org.apache.iceberg.hadoop.HadoopTables
@@ -330,6 +331,209 @@ class PublishPlacesSuite extends PublishedSuite {
     anew(table)
     assertSameTable(table)
     assert(problems(table) == Nil)
+  }
+
+  /** Takes the newest commits from the log, as an older copy of it has none of them. */
+  private def putBack(table: TestTable, version: Long): Unit = {
+    val number = """\.?(\d{20})\..*""".r
+    Using
+      .resource(Files.list(table.folder.resolve("_delta_log")))(_.iterator.asScala.toSeq)
+      .filter(_.getFileName.toString match {
+        case number(digits) => digits.toLong > version
+        case _              => false
+      })
+      .foreach(Files.delete(_))
+    DeltaLog.clearCache()
+  }
+
+  private def versions(table: TestTable): Seq[Long] =
+    snapshots(table).map(_.summary.get("delta-version").toLong)
+
+  private def marks(table: TestTable): Seq[String] =
+    snapshots(table).map(_.summary.get("delta-commit"))
+
+  /** Published up to version 4, the last of which Delta's log has not had any more. */
+  private def parted(properties: String = on): TestTable = {
+    val table = created(byPath(), properties)
+    sql(s"UPDATE ${table.name} SET name = 'b' WHERE id = 1")
+    sql(s"INSERT INTO ${table.name} VALUES (99, 'lost')")
+    publish(table)
+    assertPublished(table)
+    assert(versions(table).takeRight(3) == (2L to 4L))
+    putBack(table, 3)
+    table
+  }
+
+  test("a log that was put back and went on is followed from the last common commit") {
+    val table = parted()
+    assert(problems(table).head.contains("AHEAD"))
+    sql(s"DELETE FROM ${table.name} WHERE id = 2")
+    val before = snapshots(table)
+    assert(status(table).get("lag").asLong == 0)
+    assert(problems(table).size == 1 && problems(table).head.contains("version 3"))
+    assert(verified(table) == problems(table))
+    val result = publish(table)
+    assert(texts(result, "mended").size == 1)
+    assertPublished(table)
+    assert(problems(table) == Nil)
+    assert(versions(table) == (2L to 4L))
+    assert(snapshots(table).take(2).map(_.snapshotId) == before.take(2).map(_.snapshotId))
+    snapshots(table).foreach { snapshot =>
+      val version = snapshot.summary.get("delta-version")
+      val seen = spark.read.format("delta").option("versionAsOf", version).load(s"${table.folder}")
+      assert(inIceberg(table, Some(snapshot.snapshotId)) == inDelta(seen))
+    }
+    assertThrows[Exception](inIceberg(table, Some(before(2).snapshotId)))
+    sql(s"UPDATE ${table.name} SET name = 'c'")
+    assert(publish(table).get("snapshots").asInt == 1)
+    assertPublished(table)
+    assert(marks(table).distinct.size == 4)
+  }
+
+  test("commits, VACUUM and publish of later versions do not go on with what is not in the log") {
+    // Of the same number as what was published, and of later ones.
+    Seq(1, 2).foreach { commits =>
+      val table = parted()
+      (1 to commits).foreach(i => sql(s"INSERT INTO ${table.name} VALUES (${4 + i}, 'new')"))
+      publish(table)
+      assertPublished(table)
+      assert(problems(table) == Nil)
+    }
+    Seq[TestTable => Unit](
+      t => sql(s"INSERT INTO ${t.name} VALUES (5, 'new')"),
+      t => sql(s"ALTER TABLE ${t.name} SET TBLPROPERTIES ('a' = 'b')"),
+      t => {
+        withConf("spark.icebergWriterCompat.catalog.type" -> "none") {
+          sql(s"INSERT INTO ${t.name} VALUES (5, 'new')")
+        }
+        assert(problems(t).size == 1)
+        vacuum(t)
+      }
+    ).foreach { change =>
+      val table = parted(published)
+      change(table)
+      assertPublished(table)
+      assert(problems(table) == Nil)
+    }
+  }
+
+  test("columns of a log that was put back are those that it has then") {
+    val table = created(byPath())
+    sql(s"ALTER TABLE ${table.name} ADD COLUMN lost STRING")
+    sql(s"INSERT INTO ${table.name} VALUES (98, 'a', 'lost')")
+    publish(table)
+    putBack(table, 2)
+    sql(s"ALTER TABLE ${table.name} ADD COLUMN other DOUBLE")
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'b', 0.5)")
+    publish(table)
+    assertPublished(table)
+    assert(versions(table) == Seq(2, 4))
+  }
+
+  /** Another table in the same place, which publishes nothing by itself. */
+  private def anew(table: TestTable): Unit = {
+    putBack(table, -1)
+    val fresh = byPath()
+    sql(s"CREATE TABLE ${fresh.name} (x STRING) USING delta TBLPROPERTIES ($on)")
+    val commit = f"_delta_log/${0}%020d.json"
+    Files.move(fresh.folder.resolve(commit), table.folder.resolve(commit))
+    DeltaLog.clearCache()
+    assert(table.log.version == 0)
+  }
+
+  test("a table that is made anew in its place, with as many versions, begins a new line") {
+    Seq(on, published).foreach { properties =>
+      val table = created(byPath(), properties)
+      val before = metadata(table)
+      anew(table)
+      (1 to 2).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ('anew $i')"))
+      assert(status(table).get("lag").asLong == 0)
+      assert(problems(table).size == 1)
+      publish(table)
+      assertSameTable(table)
+      assert(metadata(table).uuid != before.uuid)
+      assert(versions(table) == Seq(2))
+      assert(problems(table) == Nil)
+    }
+  }
+
+  test("commits without the id of a transaction are told by their bytes") {
+    def strip(table: TestTable): Unit = {
+      val log = table.folder.resolve("_delta_log")
+      Using.resource(Files.list(log))(_.iterator.asScala.toSeq).foreach { file =>
+        if (file.toString.endsWith(".json"))
+          write(file, Files.readString(file).replaceAll(",?\"txnId\":\"[^\"]*\"", "").getBytes)
+      }
+      DeltaLog.clearCache()
+    }
+    val table = numbers(byPath())
+    sql(s"INSERT INTO ${table.name} VALUES (1, 'a'), (2, 'b')")
+    strip(table)
+    publish(table)
+    sql(s"INSERT INTO ${table.name} VALUES (99, 'lost')")
+    strip(table)
+    publish(table)
+    assert(problems(table) == Nil)
+    assert(marks(table).forall(_.matches("\\d:[0-9a-f]{64}")))
+    val before = snapshots(table)
+    putBack(table, 1)
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'new')")
+    strip(table)
+    assert(problems(table).size == 1)
+    publish(table)
+    assertPublished(table)
+    assert(snapshots(table).head.snapshotId == before.head.snapshotId)
+    assert(versions(table) == Seq(1, 2))
+  }
+
+  test("metadata that does not tell its commits goes on, and tells those that follow") {
+    val table = created(byPath())
+    val line = metadata(table).uuid
+    val text = mapper.readTree(Files.readString(newest(table)))
+    Seq(text.get("properties"), text.at("/snapshots/0/summary"))
+      .foreach {
+        case node: ObjectNode => node.remove(Seq("delta-commit", "delta-table-id").asJava)
+        case other            => fail(s"$other")
+      }
+    write(newest(table), mapper.writeValueAsBytes(text))
+    assert(!Files.readString(newest(table)).contains("delta-commit"))
+    assert(problems(table) == Nil)
+    assert(publish(table).get("snapshots").asInt == 0)
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
+    assert(texts(publish(table), "mended") == Nil)
+    assertPublished(table)
+    assert(metadata(table).uuid == line)
+    assert(marks(table).count(_ != null) == 1)
+    // Nothing tells that what came before is in the log.
+    putBack(table, 2)
+    sql(s"INSERT INTO ${table.name} VALUES (4, 'd')")
+    publish(table)
+    assertSameTable(table)
+    assert(versions(table) == Seq(3))
+  }
+
+  test("a commit that the log has cleaned up is not missed, and the table's id is") {
+    def cleanUp(table: TestTable): Unit = {
+      val log = DeltaTables.find(spark, table.name).deltaLog
+      log.checkpoint(log.update())
+      (0 to 2).foreach(v => remove(table.folder.resolve(f"_delta_log/$v%020d.json")))
+      DeltaLog.clearCache()
+    }
+    val table = created(byPath())
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
+    cleanUp(table)
+    assert(problems(table) == Nil)
+    assert(texts(publish(table), "mended") == Nil)
+    assert(inIceberg(table) == inDelta(spark.table(table.name)))
+    assert(versions(table) == Seq(2, 3))
+    val other = created(byPath())
+    anew(other)
+    (1 to 3).foreach(i => sql(s"INSERT INTO ${other.name} VALUES ('anew $i')"))
+    cleanUp(other)
+    assert(problems(other).size == 1)
+    publish(other)
+    assert(inIceberg(other) == inDelta(spark.table(other.name)))
+    assert(versions(other) == Seq(3))
   }
 
   test("Iceberg's writers find no place for a data file, and may tag snapshots") {
