@@ -76,8 +76,8 @@ object Converted {
     Option.unless(DeltaTableUtils.isDeltaTable(spark, new Path(path))) {
       Converted(
         path,
-        s"${format.getOrElse("parquet")}.`$path`",
-        s"delta.`${path.stripSuffix("/")}_iceberg`",
+        TableStates.pathName(path, format.getOrElse("parquet")),
+        TableStates.pathName(s"${path.stripSuffix("/")}_iceberg"),
         convert.partitionSchema.toSeq.flatMap(_.fieldNames),
         isOn(spark, Map.empty),
         sessionDefault

@@ -126,7 +126,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   }
 
   private def pathIn(options: Map[String, String]): String =
-    s"delta.`${CaseInsensitiveMap(options).getOrElse("path", "")}`"
+    TableStates.pathName(CaseInsensitiveMap(options).getOrElse("path", ""))
 
   // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
   // classes may be missing, so they are told by name.

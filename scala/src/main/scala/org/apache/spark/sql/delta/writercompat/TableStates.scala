@@ -75,7 +75,11 @@ object TableStates {
   def nameOf(table: DeltaTableV2): String =
     table.catalogTable.map(t => sql(t.identifier)).getOrElse(pathName(table.deltaLog.dataPath))
 
-  private def pathName(folder: Path): String = s"delta.${quoteIdentifier(folder.toString)}"
+  /** How a statement refers to a table in a folder. */
+  def pathName(folder: String, format: String = "delta"): String =
+    s"$format.${quoteIdentifier(folder)}"
+
+  private def pathName(folder: Path): String = pathName(folder.toString)
 
   private def sql(table: TableIdentifier): String =
     (table.database.toSeq :+ table.table).map(quoteIfNeeded).mkString(".")

@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import io.delta.tables.DeltaTable
 import org.apache.spark.SparkThrowable
-import org.icebergwritercompat.testing.{FolderListing, TestTable}
+import org.icebergwritercompat.testing.{FolderListing, SharedSpark, TestTable}
 
 import java.nio.file.Files
 
@@ -183,6 +183,17 @@ class LargeCommitSuite extends TableSuite {
     // It is a Delta table now, which the statement leaves alone.
     byDefault(sql(s"CONVERT TO DELTA ${path.name}"))
     assert(folder.log.version == 0)
+  }
+
+  test("CONVERT TO DELTA of a folder with a backtick offers a copy that can be made") {
+    val folder = SharedSpark.freshFolder().resolve("a`b")
+    frame.write.parquet(folder.toString)
+    def inSql(format: String, folder: java.nio.file.Path): TestTable =
+      TestTable(s"$format.`${folder.toString.replace("`", "``")}`", folder)
+    sql(refusedToConvert(inSql("parquet", folder), inSql("delta", folder), sessionDefault))
+    val copy = inSql("delta", folder.resolveSibling("a`b_iceberg"))
+    assertCompliant(copy)
+    assert(count(copy) == 2)
   }
 
   test("CONVERT TO DELTA of a partitioned folder is refused with a copy of its partitions") {

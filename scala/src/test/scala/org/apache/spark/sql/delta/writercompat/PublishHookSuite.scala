@@ -369,6 +369,12 @@ class PublishHookSuite extends PublishedSuite {
         assert(error.getMessageParameters.get("property") == asOption._1)
       }
     }
+    val odd = SharedSpark.freshFolder().resolve("a`b")
+    val refusal = refusedValue(table) {
+      rows.write.format("delta").options(Map(asOption)).save(odd.toString)
+    }
+    assert(refusal.getMessageParameters.get("fix").contains("/a``b` SET "))
+    assert(!Files.exists(odd))
     val fix = refusedValue(table)(doors(1)()).getMessageParameters.get("fix")
     sql(fix)
     assertPublished(table)
