@@ -74,6 +74,7 @@ def test_help() -> None:
         ["prove", "t", "--versions", "9223372036854775808"],
         ["publish", "t", "--take-snapshot", "9223372036854775808"],
         ["publish", "t", "--discard-snapshot", "-1"],
+        ["publish", "t", "--discard-changes", "v1.metadata.json", "--anew"],
         ["history", "t", "--at-version", "1"],
         ["would-break"],
         ["would-break", "--table", "t"],

@@ -714,6 +714,12 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
     metavar="ID",
     help="Leave out what an Iceberg writer has committed past the table, up to this snapshot.",
 )
+@click.option(
+    "--discard-changes",
+    metavar="FILE",
+    help="Leave out what an Iceberg writer has changed of columns, partitions or properties, in"
+    " this metadata file.",
+)
 @click.option("--mend", is_flag=True, help="Forget snapshots that cannot be read.")
 @click.option("--anew", is_flag=True, help="Begin new metadata, whatever there is.")
 @_form_option
@@ -722,6 +728,7 @@ def publish(
     table: str,
     take_snapshot: int | None,
     discard_snapshot: int | None,
+    discard_changes: str | None,
     mend: bool,
     anew: bool,
     form: str,
@@ -733,9 +740,11 @@ def publish(
     copied. With --conf spark.icebergWriterCompat.catalog.type and the like, it goes on in an
     Iceberg catalog.
     """
-    if (take_snapshot is not None) + (discard_snapshot is not None) + mend + anew > 1:
+    by_others = (take_snapshot, discard_snapshot, discard_changes)
+    if sum(way is not None for way in by_others) + mend + anew > 1:
         raise click.UsageError(
-            "--take-snapshot, --discard-snapshot, --mend and --anew exclude each other."
+            "--take-snapshot, --discard-snapshot, --discard-changes, --mend and --anew exclude"
+            " each other."
         )
     spark = _session(settings)
     with _progress(f"publishing {table}"):
@@ -744,6 +753,7 @@ def publish(
             table,
             take_snapshot=take_snapshot,
             discard_snapshot=discard_snapshot,
+            discard_changes=discard_changes,
             mend=mend,
             anew=anew,
         )

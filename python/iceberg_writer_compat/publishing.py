@@ -92,6 +92,7 @@ def publish(
     *,
     take_snapshot: int | None = None,
     discard_snapshot: int | None = None,
+    discard_changes: str | None = None,
     mend: bool = False,
     anew: bool = False,
 ) -> PublishResult:
@@ -108,11 +109,17 @@ def publish(
             as `status` names it. The rows that it and those before it appended are appended to the
             table, each once however often this is called, and published from there.
         discard_snapshot: The same, to be left out instead, with those before it.
+        discard_changes: The metadata file in which an Iceberg writer has changed columns,
+            partitions or properties without a snapshot, as `status` names it. They become again
+            what they are in the Delta table.
         mend: Look at all snapshots, and forget those that cannot be read.
         anew: Begin a new line of metadata, whatever there is; its files stay where they are.
     """
-    if (take_snapshot is not None) + (discard_snapshot is not None) + mend + anew > 1:
-        raise ValueError("take_snapshot, discard_snapshot, mend and anew exclude each other")
+    by_others = (take_snapshot, discard_snapshot, discard_changes)
+    if sum(way is not None for way in by_others) + mend + anew > 1:
+        raise ValueError(
+            "take_snapshot, discard_snapshot, discard_changes, mend and anew exclude each other"
+        )
     take = _jvm.whole_number("take_snapshot", take_snapshot, least=0)
     discard = _jvm.whole_number("discard_snapshot", discard_snapshot, least=0)
     door, name = _jvm.require(spark), _jvm.table_name(table)
@@ -122,6 +129,8 @@ def publish(
             text = door.takeSnapshot(session, name, take)
         elif discard is not None:
             text = door.discardSnapshot(session, name, discard)
+        elif discard_changes is not None:
+            text = door.discardChanges(session, name, discard_changes)
         elif mend:
             text = door.publishMending(session, name)
         else:

@@ -156,6 +156,17 @@ object IcebergWriterCompat {
       ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
     )
 
+  /**
+   * Publishes without what an Iceberg writer has changed of columns, partitions or properties.
+   *
+   * @param metadata
+   *   the name of the metadata file that has the change
+   */
+  def discardChanges(spark: SparkSession, table: String, metadata: String): String =
+    IcebergLibrary.needed(
+      ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Discarding(metadata)))
+    )
+
   /** How far a table is published as Iceberg, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
     explained(spark, table) {

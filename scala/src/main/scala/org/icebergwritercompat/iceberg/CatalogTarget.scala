@@ -8,9 +8,10 @@ import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.{HasTableOperations, TableMetadata, TableOperations}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
+import java.util.concurrent.{ExecutionException, Executors, TimeUnit, TimeoutException}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
-import scala.util.{Failure, Try}
+import scala.util.{Success, Try}
 
 /** Where metadata goes on, as it says itself. */
 private[iceberg] final case class CatalogPlace(catalog: String, table: String) {
@@ -113,7 +114,8 @@ private[iceberg] final class CatalogTarget(
 
   private var operations: Option[TableOperations] = None
 
-  private var seen: Option[Found] = None
+  // One failure is not to be followed by that of a catalog that was closed for it.
+  private var seen: Option[Try[Found]] = None
 
   // What was looked at and is then changed here is as it was written.
   private var changed = false
@@ -126,10 +128,9 @@ private[iceberg] final class CatalogTarget(
       case NonFatal(e)                    => throw IcebergCatalogs.failed(settings, e)
     }
 
-  override def found(): Found = seen.getOrElse {
-    val now = look()
-    seen = Some(now)
-    now
+  override def found(): Found = {
+    if (seen.isEmpty) seen = Some(Try(look()))
+    seen.get.get
   }
 
   override def refresh(): TableMetadata = {
@@ -138,18 +139,63 @@ private[iceberg] final class CatalogTarget(
   }
 
   private def look(): Found =
-    try load().map(_.current()).fold[Found](Found.Absent)(classify)
+    try entry()
     catch {
-      // Once more, as others may have gone on and cleared away what the catalog named.
-      case e: NotFoundException if isOurs =>
-        Try(load()) match {
-          case Failure(again: NotFoundException) if again.getMessage == e.getMessage =>
-            Found.Lost(s"the metadata that the catalog names is missing (${e.getMessage})", Nil)
-          case _ => throw IcebergCatalogs.failed(settings, e)
-        }
       case e: IcebergWriterCompatException => throw e
-      case NonFatal(e)                     => throw IcebergCatalogs.failed(settings, e)
+      case NonFatal(e) if !isNamed         => throw IcebergCatalogs.failed(settings, e)
+      // Once more, as others may have gone on and cleared away what the catalog named.
+      case e: NotFoundException => Try(entry()).getOrElse(cannotBeRead(e))
+      case NonFatal(e)          => cannotBeRead(e)
     }
+
+  private def entry(): Found = loaded().fold(unnamed)(classify)
+
+  // Iceberg tries for a minute and a half to read a file that breaks off.
+  private def loaded(): Option[TableMetadata] = {
+    val thread = Executors.newSingleThreadExecutor()
+    try {
+      val loading = thread.submit(() => load().map(_.current()))
+      try loading.get(patienceMillis, TimeUnit.MILLISECONDS)
+      catch {
+        case _: TimeoutException =>
+          path.damagedByCatalog.foreach(damage => throw new NotFoundException("%s", damage))
+          loading.get()
+      }
+    } catch {
+      case e: ExecutionException => throw e.getCause
+    } finally thread.shutdownNow()
+  }
+
+  private val patienceMillis = 3000L
+
+  // Under another name the table may have left what others have committed.
+  private def unnamed: Found = path.found() match {
+    case left: Found.ByOthers if left.lost.nonEmpty => left
+    case _                                          => Found.Absent
+  }
+
+  private def cannotBeRead(e: Throwable): Found =
+    (e, path.damagedByCatalog) match {
+      case (_, damages) if isOurs && damages.nonEmpty => PublishTarget.lost(damages)
+      case (_: NotFoundException, _) if isOurs        =>
+        Found.Lost(s"the metadata that the catalog names is missing (${e.getMessage})", Nil)
+      case _ =>
+        Found.Unreadable(
+          IcebergWriterCompatException.notPublishable(
+            "ENTRY_UNREADABLE",
+            Map(
+              "table" -> name,
+              "catalog" -> settings.place,
+              "catalogTable" -> identifier.toString,
+              "cause" -> String.valueOf(e.getMessage).linesIterator.nextOption().getOrElse("")
+            )
+          )
+        )
+    }
+
+  // A catalog that answers this is there.
+  private def isNamed: Boolean =
+    Try(catalog.listTables(identifier.namespace).contains(identifier)).getOrElse(false)
 
   private def load(): Option[TableOperations] = {
     operations match {
@@ -162,13 +208,12 @@ private[iceberg] final class CatalogTarget(
     operations
   }
 
-  private def classify(metadata: TableMetadata): Found = {
-    val foreign = IcebergPublisher.foreignTo(metadata)
+  private def classify(metadata: TableMetadata): Found =
     if (!Found.isOurs(metadata) || !isHere(metadata)) Found.Line(metadata)
-    else if (foreign.nonEmpty) Found.Foreign(metadata, foreign, None)
-    else if (changed) Found.Line(metadata)
-    else PublishTarget.whole(metadata, io())
-  }
+    else
+      Found.byOthers(metadata, None).getOrElse {
+        if (changed) Found.Line(metadata) else PublishTarget.whole(metadata, io())
+      }
 
   // The folder tells whose a name is that the catalog cannot tell any more.
   private lazy val isOurs: Boolean = path.goesOnIn.contains(place)
@@ -179,14 +224,14 @@ private[iceberg] final class CatalogTarget(
   private def operationsOf(table: AnyRef): TableOperations =
     table.asInstanceOf[HasTableOperations].operations
 
-  override def abandon(lost: Found.Lost): Unit = { found(); seen = Some(lost) }
+  override def abandon(lost: Found.Lost): Unit = { found(); seen = Some(Success(lost)) }
 
   override def putAside(file: String): Unit = path.putAside(file)
 
   override def setAside: Seq[String] = path.setAside
 
   override def check(metadata: TableMetadata): Unit =
-    if (!isHere(metadata))
+    if (!isHere(metadata) && !isLeftBehind)
       throw IcebergWriterCompatException.notPublishable(
         "NAME_TAKEN",
         Map(
@@ -197,9 +242,16 @@ private[iceberg] final class CatalogTarget(
         )
       )
 
+  private def isLeftBehind: Boolean = found() match {
+    case theirs: Found.ByOthers => !isHere(theirs.metadata)
+    case _                      => false
+  }
+
   override def takeOver(): Unit = found() match {
-    case _: Found.Lost                    =>
-    case Found.Line(_) | _: Found.Foreign =>
+    case Found.Unreadable(refusal)           => throw refusal
+    case _: Found.Lost                       =>
+    case _ if isLeftBehind                   =>
+    case Found.Line(_) | (_: Found.ByOthers) =>
       val metadata = current()
       IcebergPublisher.versionOf(name, metadata)
       check(metadata)
@@ -258,7 +310,13 @@ private[iceberg] final class CatalogTarget(
     seen = None
   }
 
-  override def misleading: Option[String] = None
+  override def misleading: Option[String] = found() match {
+    case Found.Absent =>
+      Option(path.current()).flatMap(CatalogPlace.of).filter(_ != place).map { other =>
+        s"It is published in the Iceberg catalog ${other.catalog} as ${other.table}."
+      }
+    case _ => None
+  }
 
   override def mend(): Unit = ()
 

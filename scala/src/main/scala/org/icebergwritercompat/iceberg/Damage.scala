@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.ChecksumException
 import org.apache.iceberg.exceptions.NotFoundException
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.util.{Tasks, ThreadPools}
-import org.apache.iceberg.{ManifestFile, ManifestFiles, Snapshot, TableMetadata}
+import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, Snapshot, TableMetadata}
 
 import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
@@ -94,12 +94,20 @@ private[iceberg] object Damage {
       SnapshotHistory.copy(snapshot).allManifests(io).asScala.toSeq
     }
 
+  /** The first of some data files that is missing or has another length. */
+  def ofFiles(files: Seq[DataFile], io: FileIO): Option[Damage] =
+    inParallel(files) { file =>
+      damageOf(file.location, file.fileSizeInBytes, lengthOf(io, file.location))
+    }.flatten.headOption
+
   private def damageOf(manifest: ManifestFile, length: Option[Long]): Option[Damage] =
+    damageOf(manifest.path, manifest.length, length)
+
+  private def damageOf(file: String, written: Long, length: Option[Long]): Option[Damage] =
     length match {
-      case None                                    => Some(missing(manifest.path))
-      case Some(bytes) if bytes != manifest.length =>
-        val found = s"has $bytes bytes where ${manifest.length} were written"
-        Some(Damage(manifest.path, found, isThere = true))
+      case None                            => Some(missing(file))
+      case Some(bytes) if bytes != written =>
+        Some(Damage(file, s"has $bytes bytes where $written were written", isThere = true))
       case _ => None
     }
 

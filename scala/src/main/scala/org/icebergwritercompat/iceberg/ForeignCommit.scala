@@ -2,6 +2,7 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.iceberg._
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -52,8 +53,11 @@ object ForeignCommit {
 
   private def some(files: Seq[String]): String = {
     val more = if (files.size > filesNamed) s" and ${files.size - filesNamed} more" else ""
-    if (files.isEmpty) "none" else files.take(filesNamed).mkString(", ") + more
+    if (files.isEmpty) "none named" else files.take(filesNamed).mkString(", ") + more
   }
+
+  private def counted(summary: mutable.Map[String, String]): Long =
+    summary.get(SnapshotSummary.ADDED_RECORDS_PROP).flatMap(_.toLongOption).getOrElse(0L)
 
   /**
    * What a snapshot did.
@@ -76,6 +80,7 @@ object ForeignCommit {
       (found.addedDataFiles.asScala.toSeq, found.removedDataFiles.asScala.toSeq, deletes)
     }
     val (added, removed, deletes) = changes.getOrElse((Nil, Nil, false))
+    val rows = if (changes.isSuccess) added.map(_.recordCount).sum else counted(summary)
     val obstacle = lost
       .orElse(changes.failed.toOption.map(e => s"its manifests cannot be read (${e.getMessage})"))
       .orElse(Option.when(snapshot.operation != DataOperations.APPEND) {
@@ -83,11 +88,12 @@ object ForeignCommit {
       })
       .orElse(Option.when(deletes || removed.nonEmpty)("it removes rows"))
       .orElse(Option.when(added.exists(_.format != FileFormat.PARQUET))("a file is not Parquet"))
+      .orElse(Damage.ofFiles(added, operations.io).map(damage => s"$damage"))
     ForeignCommit(
       snapshot.snapshotId,
       snapshot.operation,
       if (named.isEmpty) "a writer that gives no name" else named.mkString(", "),
-      added.map(_.recordCount).sum,
+      rows,
       added,
       removed.map(_.location),
       obstacle

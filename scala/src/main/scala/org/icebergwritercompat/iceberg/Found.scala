@@ -2,6 +2,7 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.{Snapshot, TableMetadata}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import java.nio.file.{Files, Path => LocalPath}
 import scala.util.Try
@@ -17,19 +18,41 @@ object Found {
   /** Metadata of this place; all that readers of its current snapshot open is there. */
   final case class Line(metadata: TableMetadata) extends Found
 
+  /** Metadata of this project that others have changed. */
+  sealed trait ByOthers extends Found {
+
+    def metadata: TableMetadata
+
+    /** Why readers of this folder cannot go by it, were it ours alone. */
+    def lost: Option[String]
+
+    /** Why it cannot be gone on with, even where that is to be dropped. */
+    def dead: Option[String] = lost.orElse(DefinitionStamp.raised(metadata))
+  }
+
   /**
    * Metadata on which others have put snapshots of their own.
    *
    * @param snapshots
    *   theirs, oldest first
-   * @param lost
-   *   why readers of this folder cannot go by it, were it ours alone
    */
   final case class Foreign(
       metadata: TableMetadata,
       snapshots: Seq[Snapshot],
       lost: Option[String]
-  ) extends Found
+  ) extends ByOthers
+
+  /**
+   * Metadata whose columns, partitions or properties others have changed, without a snapshot.
+   *
+   * @param changes
+   *   what they changed
+   */
+  final case class Altered(metadata: TableMetadata, changes: Seq[String], lost: Option[String])
+      extends ByOthers
+
+  /** An entry of a catalog whose metadata nobody can read, and which may be another table's. */
+  final case class Unreadable(refusal: IcebergWriterCompatException) extends Found
 
   /**
    * Metadata of this project that cannot be gone on with. The next step begins a new line, which
@@ -41,6 +64,21 @@ object Found {
    *   files that are there and cannot be read
    */
   final case class Lost(why: String, unreadable: Seq[String]) extends Found
+
+  /**
+   * What others have done to metadata of this project, if anything.
+   *
+   * @param lost
+   *   why readers cannot go by it, were it ours alone
+   */
+  private[iceberg] def byOthers(metadata: TableMetadata, lost: Option[String]): Option[ByOthers] =
+    Option(IcebergPublisher.foreignTo(metadata))
+      .filter(_.nonEmpty)
+      .map(Foreign(metadata, _, lost))
+      .orElse {
+        val changes = DefinitionStamp.changes(metadata)
+        Option.when(changes.nonEmpty)(Altered(metadata, changes, lost))
+      }
 
   /** Whether metadata is of this project. */
   private[iceberg] def isOurs(metadata: TableMetadata): Boolean =

@@ -58,7 +58,10 @@ final class IcebergPublisher(
 
   /** Begins a new line, whatever there is but what goes on elsewhere. */
   def abandon(why: String): Unit = {
-    metadata.foreach(operations.check)
+    found match {
+      case _: Found.Unreadable =>
+      case _                   => metadata.foreach(operations.check)
+    }
     operations.abandon(Found.Lost(why, Nil))
   }
 
@@ -82,10 +85,14 @@ final class IcebergPublisher(
   def misleading: Option[String] = operations.misleading
 
   /** Snapshots before the current one that readers cannot open, and why. */
-  def unreadableHistory: Map[Long, String] =
-    metadata.fold(Map.empty[Long, String]) { published =>
-      Damage.ofOlder(published, operations.io).map { case (id, damage) => id -> damage.toString }
-    }
+  def unreadableHistory: Map[Long, String] = found match {
+    // Nothing of another place is there.
+    case theirs: Found.ByOthers if theirs.lost.nonEmpty => Map.empty
+    case _                                              =>
+      metadata.fold(Map.empty[Long, String]) { published =>
+        Damage.ofOlder(published, operations.io).map { case (id, damage) => id -> damage.toString }
+      }
+  }
 
   /** Forgets those, and tells why. */
   def forgetUnreadable(): Seq[String] = metadata.toSeq.flatMap { published =>
@@ -113,6 +120,18 @@ final class IcebergPublisher(
         ForeignCommit.of(published, operations, SnapshotHistory.copy(snapshot), lost)
       }
     case _ => Nil
+  }
+
+  /** What others have changed of the table, without a snapshot. */
+  def altered: Seq[String] = found match {
+    case Found.Altered(_, changes, _) => changes
+    case _                            => Nil
+  }
+
+  /** Whether the current metadata, or one before it, is in a file of this name. */
+  def hasBeen(file: String): Boolean = metadata.exists { published =>
+    (published.previousFiles.asScala.map(_.file) :+ published.metadataFileLocation)
+      .exists(IcebergPublisher.fileName(_) == file)
   }
 
   /** The Delta version that readers see. */
@@ -386,6 +405,13 @@ final class IcebergPublisher(
   ): Unit = {
     val prepared =
       definition.fold(builderOf(base.get))(changed => defining(base, changed))
+    val defined = definition.fold(base.get)(define(base, _))
+    val stamp =
+      DefinitionStamp.of(defined, defined.properties.asScala.toMap ++ steering).toString
+    // A server sets it whatever it is by then, so it goes only with what it tells of.
+    val stamped = Map(DefinitionStamp.Property -> stamp).filterNot { case (key, value) =>
+      base.exists(_.property(key, null) == value)
+    }
     val now = System.currentTimeMillis()
     // Not for each snapshot by itself, because of what it takes to see which files go with it.
     val ended = base.toSeq.flatMap { table =>
@@ -394,7 +420,7 @@ final class IcebergPublisher(
     }
     if (ended.nonEmpty) prepared.removeSnapshots(ended.map(Long.box).asJava)
     prepared.setProperties(
-      (steering ++ operations.properties ++ Map(
+      (steering ++ stamped ++ operations.properties ++ Map(
         DeltaVersionProperty -> version.number.toString,
         DeltaTimestampProperty -> version.timestamp.toString
       ) ++ version.mark.map(DeltaCommitProperty -> _.toString)).asJava
@@ -741,7 +767,7 @@ object IcebergPublisher {
 
   // They keep Iceberg's writers away, and those who come all the same from what Delta cannot take: row-level deletes, and files
   // deleted below it.
-  private val steering = Map(
+  private[iceberg] val steering = Map(
     TableProperties.DEFAULT_FILE_FORMAT -> "parquet",
     TableProperties.DELETE_MODE -> "copy-on-write",
     TableProperties.UPDATE_MODE -> "copy-on-write",
@@ -755,6 +781,13 @@ object IcebergPublisher {
     // What removes a file rewrites one manifest.
     TableProperties.MANIFEST_TARGET_SIZE_BYTES -> manifestBytes.toString
   )
+
+  /** Whether publishing sets or removes a property of this name. */
+  private[iceberg] def isSetByPublishing(key: String): Boolean =
+    steering.contains(key) || key.startsWith(metricsPrefix)
+
+  /** What a file is called in its folder. */
+  def fileName(location: String): String = location.substring(location.lastIndexOf('/') + 1)
 
   private val filesPerLook = 250
 

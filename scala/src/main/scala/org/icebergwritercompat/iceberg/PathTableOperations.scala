@@ -82,7 +82,7 @@ final class PathTableOperations(
   override def setAside: Seq[String] = aside
 
   override def check(metadata: TableMetadata): Unit =
-    CatalogPlace.of(metadata).foreach { place =>
+    CatalogPlace.of(metadata).filter(_ => isHere(metadata)).foreach { place =>
       throw IcebergWriterCompatException.notPublishable(
         "ELSEWHERE",
         Map(
@@ -157,21 +157,43 @@ final class PathTableOperations(
           case _ => Found.Lost(s"$damage", Some(damage.file).filter(_ => damage.isThere).toSeq)
         }
       case Right(metadata) =>
-        def moved = Option.when(!Found.samePlace(new Path(metadata.location), root)) {
-          s"it was published in the folder ${metadata.location}, and is in $root now"
-        }
-        val foreign = IcebergPublisher.foreignTo(metadata)
         if (!Found.isOurs(metadata)) Found.Line(metadata)
-        else if (foreign.nonEmpty) Found.Foreign(metadata, foreign, moved)
-        else
-          moved match {
-            case Some(why) => Found.Lost(why, Nil)
+        else if (!isHere(metadata)) {
+          val why = s"it was published in the folder ${metadata.location}, and is in $root now"
+          // A catalog that it was in has gone on from it.
+          val last = lastByCatalog(metadata) :+ metadata
+          val back = s"$why (moved back there, it could be taken over)"
+          last.flatMap(Found.byOthers(_, Some(back))).headOption.getOrElse(Found.Lost(why, Nil))
+        } else
+          Found.byOthers(metadata, None).getOrElse {
             // A catalog goes on from it, and has forgotten what it began with.
-            case None if CatalogPlace.of(metadata).isDefined => Found.Line(metadata)
-            case None if changed                             => Found.Line(metadata)
-            case None                                        => PublishTarget.whole(metadata, io())
+            if (changed || CatalogPlace.of(metadata).isDefined) Found.Line(metadata)
+            else PublishTarget.whole(metadata, io())
           }
     }
+
+  private def isHere(metadata: TableMetadata): Boolean =
+    Found.samePlace(new Path(metadata.location), root)
+
+  // Two of a number, if one of them lost a race. Numbers begin anew with each line.
+  private def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
+    if (CatalogPlace.of(begun).isEmpty) Nil
+    else {
+      val written = byCatalog.flatMap { case (number, file) =>
+        read(file).toOption.filter(_.uuid == begun.uuid).map(number -> _)
+      }
+      val newest = written.map(_._1).maxOption
+      written.collect { case (number, metadata) if newest.contains(number) => metadata }
+    }
+
+  private def byCatalog: Seq[(BigInt, Path)] = list().collect { case file @ CatalogFile(number) =>
+    BigInt(number) -> new Path(folder, file)
+  }
+
+  /** Metadata files that a catalog has written, and that break off or have other bytes. */
+  private[iceberg] def damagedByCatalog: Seq[Damage] = byCatalog.flatMap { case (_, file) =>
+    Try(read(file).left.toOption).toOption.flatten.filter(_.isThere)
+  }
 
   private def read(file: Path): Either[Damage, TableMetadata] =
     Damage.orElse(io(), file.toString)(RecentMetadata.read(file, fs, io()))
@@ -256,6 +278,8 @@ private object PathTableOperations {
   val version: Regex = """v(\d+)\..*""".r
 
   val PathFile: Regex = """v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+
+  val CatalogFile: Regex = """(\d+)-[0-9a-f-]{36}(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
 
   val endings: Seq[String] = Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 

@@ -20,9 +20,10 @@ trait PublishTarget extends TableOperations {
 
   /** The metadata to go on with; null if there is none, or none that can be gone on with. */
   override def current(): TableMetadata = found() match {
-    case Found.Line(metadata)          => metadata
-    case Found.Foreign(metadata, _, _) => metadata
-    case Found.Absent | _: Found.Lost  => null
+    case Found.Line(metadata)         => metadata
+    case theirs: Found.ByOthers       => theirs.metadata
+    case Found.Unreadable(refusal)    => throw refusal
+    case Found.Absent | _: Found.Lost => null
   }
 
   /** Leaves what is there: the next step begins a new line. */

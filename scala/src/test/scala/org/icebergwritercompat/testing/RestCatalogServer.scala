@@ -86,6 +86,8 @@ final class RestCatalogServer(catalog: Catalog with SupportsNamespaces) extends 
           Namespace.of(namespace),
           read(classOf[RegisterTableRequest])
         )
+      case ("GET", Seq("namespaces", namespace, "tables")) =>
+        CatalogHandlers.listTables(catalog, Namespace.of(namespace))
       case ("GET" | "HEAD", Seq("namespaces", namespace, "tables", name)) =>
         CatalogHandlers.loadTable(catalog, TableIdentifier.of(namespace, name), SnapshotMode.ALL)
       case ("POST", Seq("namespaces", namespace, "tables", name)) =>

@@ -3,9 +3,13 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.{DataFile, DataOperations, TableMetadata}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.actions.AddFile
+import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.{ForeignCommit, IcebergSchemas, PartitionValues}
+
+import scala.util.Try
 
 /**
  * The rows that Iceberg writers have appended to a published table, for its Delta table.
@@ -49,12 +53,18 @@ private[writercompat] final class ForeignRows(
       }
   }
 
+  /** Why a file of a commit cannot be read; all rows are, so that nothing is appended in part. */
+  def unreadable(commit: ForeignCommit): Option[String] =
+    Try(rows(commit).write.format("noop").mode("overwrite").save()).failed.toOption.map { e =>
+      IcebergWriterCompatException.inOneLine(e)._1
+    }
+
+  private def rows(commit: ForeignCommit): DataFrame =
+    log.createDataFrame(newest, commit.added.map(file), actionTypeOpt = Some("Foreign"))
+
   /** Appends the rows of a commit, if that was not done before. */
   def append(commit: ForeignCommit): Unit = if (commit.added.nonEmpty) {
-    val snapshot = newest
-    log
-      .createDataFrame(snapshot, commit.added.map(file), actionTypeOpt = Some("Foreign"))
-      .write
+    rows(commit).write
       .format("delta")
       .mode("append")
       .option("txnAppId", note(commit.snapshotId))

@@ -124,8 +124,12 @@ final class Publishing(
     val commits = publisher.foreign
     def writer = new ForeignRows(log, catalogTable, publisher.metadata.get)
     if (commits.lastOption.exists(_.snapshotId == snapshotId)) {
-      val obstacles = commits.flatMap(_.obstacle) ++ commits.flatMap(writer.obstacle)
-      if (obstacles.nonEmpty) throw foreign("NOT_TAKEN", publisher, commits, obstacles.headOption)
+      val obstacles = Iterator(
+        (commit: ForeignCommit) => commit.obstacle,
+        writer.obstacle(_),
+        writer.unreadable(_)
+      ).flatMap(commits.flatMap(_))
+      if (obstacles.hasNext) throw foreign("NOT_TAKEN", publisher, commits, obstacles.nextOption())
       PublishHook.quietly(commits.foreach(writer.append))
     } else if (commits.isEmpty && publisher.metadata.isDefined && !writer.has(snapshotId))
       throw noSuchCommit(snapshotId)
@@ -172,7 +176,7 @@ final class Publishing(
     val publisher = open(newest)
     val version = newest.version
     val published = Try(publisher.publishedVersion).toOption.flatten
-    val metadata = publisher.metadata.filter(_ => published.isDefined)
+    val metadata = published.flatMap(_ => publisher.metadata)
     val problems = problemsOf(newest, publisher, whole = false)
     PublishStatus(
       name,
@@ -261,7 +265,7 @@ final class Publishing(
       val common = commits.lastOf(publisher.publishedCommits)
       Publishing.Parting(
         s"Iceberg readers may see rows that Delta does not have: $what. The log was put back to an " +
-          "earlier version, or the table was made anew.",
+          "earlier version, or the table was replaced or made anew.",
         common,
         common.fold(0)(publisher.partedAfter(_).size)
       )
@@ -280,7 +284,7 @@ final class Publishing(
           s"Iceberg readers cannot go by what is published: $why. Publishing begins a new line of " +
             "metadata, which has the newest version only."
         )
-      case _: Found.Foreign            => Nil
+      case _: Found.ByOthers           => Nil
       case _ if publisher.isRolledBack =>
         Seq("Somebody has made an older Iceberg snapshot the current one again.")
       case _ => Nil
@@ -299,10 +303,28 @@ final class Publishing(
   }
 
   private def foreignCommits(publisher: IcebergPublisher): Option[IcebergWriterCompatException] =
-    Option(publisher.foreign).filter(_.nonEmpty).map { commits =>
-      val obstacle = commits.flatMap(_.obstacle).headOption
-      val reason = if (obstacle.isDefined) "NOT_TAKEN" else "FOREIGN_COMMIT"
-      foreign(reason, publisher, commits, obstacle)
+    Option(publisher.foreign)
+      .filter(_.nonEmpty)
+      .map { commits =>
+        val obstacle = commits.flatMap(_.obstacle).headOption
+        val reason = if (obstacle.isDefined) "NOT_TAKEN" else "FOREIGN_COMMIT"
+        foreign(reason, publisher, commits, obstacle)
+      }
+      .orElse(foreignChange(publisher))
+
+  private def foreignChange(publisher: IcebergPublisher): Option[IcebergWriterCompatException] =
+    Option(publisher.altered).filter(_.nonEmpty).map { changes =>
+      val metadata = publisher.metadata.fold("")(_.metadataFileLocation)
+      IcebergWriterCompatException.notPublishable(
+        "FOREIGN_CHANGE",
+        Map(
+          "table" -> name,
+          "metadata" -> metadata,
+          "changes" -> changes.mkString("; "),
+          "discard" -> (s"iceberg-writer-compat publish '$name' --discard-changes " +
+            IcebergPublisher.fileName(metadata))
+        )
+      )
     }
 
   private def foreign(
@@ -409,10 +431,18 @@ final class Publishing(
 
     // What others have committed goes only if it is named.
     private def settle(): Unit = (publisher.found, way) match {
-      case (Found.Foreign(_, snapshots, lost), PublishWay.Settled(snapshot))
-          if snapshots.last.snapshotId == snapshot =>
-        lost.foreach(publisher.abandon)
-      case (_: Found.Foreign, _) => refuseForeign(publisher)
+      case (theirs: Found.Foreign, PublishWay.Settled(snapshot))
+          if theirs.snapshots.last.snapshotId == snapshot =>
+        theirs.dead.foreach(publisher.abandon)
+      case (theirs: Found.Altered, PublishWay.Discarding(file))
+          if IcebergPublisher.fileName(theirs.metadata.metadataFileLocation) == file =>
+        theirs.dead.foreach(publisher.abandon)
+      case (_: Found.ByOthers, _)                                       => refuseForeign(publisher)
+      case (_, PublishWay.Discarding(file)) if !publisher.hasBeen(file) =>
+        throw IcebergWriterCompatException.notPublishable(
+          "NO_SUCH_CHANGE",
+          Map("table" -> name, "metadata" -> file)
+        )
       case (_, PublishWay.Settled(snapshot))
           if publisher.metadata.forall(_.snapshot(snapshot) == null) =>
         throw noSuchCommit(snapshot)
@@ -445,9 +475,10 @@ final class Publishing(
 
     private def follow(published: Long, newest: Snapshot): Unit =
       published match {
-        case _ if publisher.foreign.nonEmpty || publisher.isRolledBack => whole(newest)
-        case version if version == newest.version                      => publisher.mend()
-        case version                                                   =>
+        case _ if publisher.foreign.nonEmpty || publisher.altered.nonEmpty => whole(newest)
+        case _ if publisher.isRolledBack                                   => whole(newest)
+        case version if version == newest.version                          => publisher.mend()
+        case version                                                       =>
           val judged = judge(newest)
           judged.refuse()
           val gap =
@@ -590,6 +621,9 @@ object PublishWay {
 
   /** Whatever is published is left, and a new line begins. */
   case object Anew extends PublishWay
+
+  /** What others have changed without a snapshot is not to be; named by the file that has it. */
+  final case class Discarding(metadataFile: String) extends PublishWay
 
   /** What others have committed up to a snapshot is in Delta, or is not to be. */
   final case class Settled(snapshotId: Long) extends PublishWay

@@ -5,7 +5,9 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.iceberg.catalog.{Catalog, TableIdentifier}
 import org.apache.iceberg.hadoop.{HadoopCatalog, HadoopTables}
 import org.apache.iceberg.jdbc.JdbcCatalog
+import org.apache.iceberg.types.Types
 import org.apache.iceberg.{BaseTable, CatalogUtil, Table, TableMetadata}
+import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.{RestCatalogServer, SharedSpark, TestTable}
 import org.scalatest.BeforeAndAfterAll
@@ -40,7 +42,7 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
         "jdbc.schema-version" -> "V1"
       )
     ),
-    "REST" -> (() => Map("type" -> "rest", "uri" -> rest.uri))
+    "REST" -> (() => Map("type" -> "rest", "uri" -> rest.uri, "rest.client.max-retries" -> "1"))
   )
 
   override def beforeAll(): Unit = { Files.createDirectories(root); () }
@@ -315,10 +317,121 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
         mended()
         // A REST server reads the file by itself, and its answer does not tell what is the matter.
         if (kind != "REST") {
-          remove(local(metadata(table).metadataFileLocation))
+          val broken = local(metadata(table).metadataFileLocation)
+          Files.deleteIfExists(broken.resolveSibling(s".${broken.getFileName}.crc"))
+          Files.write(broken, Files.readAllBytes(broken).take(200))
           mended()
+          assert(Files.exists(broken.resolveSibling(s"${broken.getFileName}.unreadable")))
         }
+        remove(local(metadata(table).metadataFileLocation))
+        if (kind == "REST") assertBegunAnew(table) else mended()
       }
+    }
+
+    test(s"$kind: a name whose metadata is gone is told as such, and taken when asked for") {
+      in(settings()) {
+        val table = created(s"$on, 'icebergWriterCompat.publish' = 'true'")
+        insert(table, 1)
+        val renamed = managed()
+        sql(s"ALTER TABLE ${table.name} RENAME TO ${renamed.name}")
+        insert(renamed, 2)
+        assertSameTable(renamed)
+        // Another table under the old name, and one that is dropped and made again.
+        Seq("1", "2").foreach { id =>
+          sql(s"CREATE TABLE ${table.name} (other STRING) USING delta TBLPROPERTIES ($on)")
+          sql(s"INSERT INTO ${table.name} VALUES ('$id')")
+          assertBegunAnew(table)
+          sql(s"DROP TABLE ${table.name}")
+        }
+        assertSameTable(renamed)
+      }
+    }
+
+    test(s"$kind: what Iceberg writers committed before a table was renamed is not lost") {
+      in(settings()) {
+        val table = numbers()
+        sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+        publish(table)
+        val snapshot = foreignAppend(table)
+        val renamed = managed()
+        sql(s"ALTER TABLE ${table.name} RENAME TO ${renamed.name}")
+        val problems = status(renamed).get("problems")
+        assert(problems.size == 1)
+        Seq("NOT_TAKEN", s"$snapshot", "1 rows added", s"${renamed.folder}/metadata/").foreach {
+          told =>
+            assert(problems.toString.contains(told), told)
+        }
+        assert(condition(publish(renamed)) == "NOT_PUBLISHABLE.NOT_TAKEN")
+        assert(
+          condition(IcebergWriterCompat.takeSnapshot(spark, renamed.name, snapshot)) ==
+            "NOT_PUBLISHABLE.NOT_TAKEN"
+        )
+        // Back under the old name, it can be taken over.
+        sql(s"ALTER TABLE ${renamed.name} RENAME TO ${table.name}")
+        IcebergWriterCompat.takeSnapshot(spark, table.name, snapshot)
+        assert(count(table) == 2)
+        assertSameTable(table)
+        // Or dropped by name, under the new one.
+        val last = foreignAppend(table)
+        sql(s"ALTER TABLE ${table.name} RENAME TO ${renamed.name}")
+        IcebergWriterCompat.discardSnapshot(spark, renamed.name, last)
+        assertSameTable(renamed)
+        assert(count(renamed) == 2)
+        assert(status(renamed).get("problems").isEmpty)
+      }
+    }
+
+    test(
+      s"$kind: what an Iceberg writer changes without a snapshot is noticed, and dropped by name"
+    ) {
+      in(settings()) {
+        val table = created(s"$on, 'icebergWriterCompat.publish' = 'true'")
+        insert(table, 1)
+        iceberg(table).updateSchema().addColumn("theirs", Types.IntegerType.get).commit()
+        val theirs = metadata(table).metadataFileLocation
+        assert(status(table).get("problems").toString.contains("column theirs int is added"))
+        assert(condition(publish(table)) == "NOT_PUBLISHABLE.FOREIGN_CHANGE")
+        insert(table, 2)
+        assert(metadata(table).metadataFileLocation == theirs)
+        IcebergWriterCompat.discardChanges(spark, table.name, local(theirs).getFileName.toString)
+        assert(inIceberg(table) == inDelta(spark.table(table.name)))
+        assert(metadata(table).schema.columns.size == 3)
+        assert(status(table).get("problems").isEmpty)
+        insert(table, 3)
+        assert(inIceberg(table) == inDelta(spark.table(table.name)))
+      }
+    }
+  }
+
+  /** The entry of the catalog cannot be read; what is offered mends it. */
+  private def assertBegunAnew(table: TestTable): Unit = {
+    val problems = status(table).get("problems")
+    assert(problems.size == 1)
+    assert(problems.get(0).get("text").asText.contains("ENTRY_UNREADABLE"))
+    assert(problems.get(0).get("remedy").asText.endsWith(s"'${quoted(table)}' --anew"))
+    assert(condition(publish(table)) == "NOT_PUBLISHABLE.ENTRY_UNREADABLE")
+    IcebergWriterCompat.publishAnew(spark, table.name)
+    assertSameTable(table)
+    assert(status(table).get("problems").isEmpty)
+    assert(publish(table).get("snapshots").asInt == 0)
+    ()
+  }
+
+  private def quoted(table: TestTable): String = status(table).get("table").asText
+
+  test("an external table that is renamed is told where it is published") {
+    in(sqlite("external")) {
+      val table = TestTable(s"external_${System.nanoTime}", SharedSpark.freshFolder())
+      sql(
+        s"CREATE TABLE ${table.name} (id INT) USING delta LOCATION '${table.folder}' " +
+          s"TBLPROPERTIES ($on)"
+      )
+      sql(s"INSERT INTO ${table.name} VALUES (1)")
+      publish(table)
+      val renamed = TestTable(s"${table.name}_renamed", table.folder)
+      sql(s"ALTER TABLE ${table.name} RENAME TO ${renamed.name}")
+      assert(status(renamed).get("problems").toString.contains(s"default.${table.name}"))
+      assert(condition(publish(renamed)) == "NOT_PUBLISHABLE.ELSEWHERE")
     }
   }
 

@@ -2,9 +2,8 @@ package org.apache.spark.sql.delta.writercompat
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.conf.Configuration
-import org.apache.iceberg.{DataFiles, FileFormat, ManifestFiles}
-import org.apache.iceberg.hadoop.HadoopTables
+import org.apache.iceberg.{ManifestFiles, SortOrder, Table}
+import org.apache.iceberg.types.Types.IntegerType
 import org.apache.spark.sql.delta.DeltaLog
 import org.icebergwritercompat.{IcebergWriterCompat, Reports}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -160,8 +159,6 @@ class PublishPlacesSuite extends PublishedSuite {
     assert(metadata(table).location == s"file:${table.folder}")
   }
 
-  private def file(location: String): Path = Path.of(new java.net.URI(encoded(location)).getPath)
-
   private def newest(table: TestTable): Path = file(metadata(table).metadataFileLocation)
 
   private def list(table: TestTable): Path = file(
@@ -300,13 +297,7 @@ class PublishPlacesSuite extends PublishedSuite {
       mapper.readTree(IcebergWriterCompat.publishAnew(spark, table.name))
     val table = numbers(byPath())
     sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
-    new HadoopTables(new Configuration).create(
-      new org.apache.iceberg.Schema(
-        org.apache.iceberg.types.Types.NestedField
-          .optional(1, "x", org.apache.iceberg.types.Types.IntegerType.get)
-      ),
-      table.folder.toUri.toString
-    )
+    madeByOthers(table)
     val theirs = table.folder.resolve("metadata/v1.metadata.json")
     val text = Files.readString(theirs)
     assert(problems(table).head.contains("NOT_OURS"))
@@ -417,6 +408,21 @@ class PublishPlacesSuite extends PublishedSuite {
     }
   }
 
+  test("a log that was put back behind the first published commit begins a new line") {
+    Seq(0, 1).foreach { kept =>
+      val table = created(byPath())
+      val line = metadata(table).uuid
+      putBack(table, kept)
+      (3 to 5).foreach(i => sql(s"INSERT INTO ${table.name} VALUES ($i, 'new')"))
+      assert(problems(table).size == 1)
+      publish(table)
+      assertSameTable(table)
+      assert(metadata(table).uuid != line)
+      assert(versions(table) == Seq(kept + 3L))
+      assert(problems(table) == Nil)
+    }
+  }
+
   test("columns of a log that was put back are those that it has then") {
     val table = created(byPath())
     sql(s"ALTER TABLE ${table.name} ADD COLUMN lost STRING")
@@ -457,33 +463,39 @@ class PublishPlacesSuite extends PublishedSuite {
     }
   }
 
-  test("commits without the id of a transaction are told by their bytes") {
-    def strip(table: TestTable): Unit = {
-      val log = table.folder.resolve("_delta_log")
-      Using.resource(Files.list(log))(_.iterator.asScala.toSeq).foreach { file =>
-        if (file.toString.endsWith(".json"))
-          write(file, Files.readString(file).replaceAll(",?\"txnId\":\"[^\"]*\"", "").getBytes)
+  // Other writers leave it out, or write null.
+  Seq("", ",\"txnId\":null").foreach { without =>
+    test(s"commits without the id of a transaction ('$without') are told by their bytes") {
+      def strip(table: TestTable): Unit = {
+        val log = table.folder.resolve("_delta_log")
+        Using.resource(Files.list(log))(_.iterator.asScala.toSeq).foreach { file =>
+          if (file.toString.endsWith(".json"))
+            write(
+              file,
+              Files.readString(file).replaceAll(",\"txnId\":\"[^\"]*\"", without).getBytes
+            )
+        }
+        DeltaLog.clearCache()
       }
-      DeltaLog.clearCache()
+      val table = numbers(byPath())
+      sql(s"INSERT INTO ${table.name} VALUES (1, 'a'), (2, 'b')")
+      strip(table)
+      publish(table)
+      sql(s"INSERT INTO ${table.name} VALUES (99, 'lost')")
+      strip(table)
+      publish(table)
+      assert(problems(table) == Nil)
+      assert(marks(table).forall(_.matches("\\d:[0-9a-f]{64}")))
+      val before = snapshots(table)
+      putBack(table, 1)
+      sql(s"INSERT INTO ${table.name} VALUES (3, 'new')")
+      strip(table)
+      assert(problems(table).size == 1)
+      publish(table)
+      assertPublished(table)
+      assert(snapshots(table).head.snapshotId == before.head.snapshotId)
+      assert(versions(table) == Seq(1, 2))
     }
-    val table = numbers(byPath())
-    sql(s"INSERT INTO ${table.name} VALUES (1, 'a'), (2, 'b')")
-    strip(table)
-    publish(table)
-    sql(s"INSERT INTO ${table.name} VALUES (99, 'lost')")
-    strip(table)
-    publish(table)
-    assert(problems(table) == Nil)
-    assert(marks(table).forall(_.matches("\\d:[0-9a-f]{64}")))
-    val before = snapshots(table)
-    putBack(table, 1)
-    sql(s"INSERT INTO ${table.name} VALUES (3, 'new')")
-    strip(table)
-    assert(problems(table).size == 1)
-    publish(table)
-    assertPublished(table)
-    assert(snapshots(table).head.snapshotId == before.head.snapshotId)
-    assert(versions(table) == Seq(1, 2))
   }
 
   test("metadata that does not tell its commits goes on, and tells those that follow") {
@@ -492,11 +504,13 @@ class PublishPlacesSuite extends PublishedSuite {
     val text = mapper.readTree(Files.readString(newest(table)))
     Seq(text.get("properties"), text.at("/snapshots/0/summary"))
       .foreach {
-        case node: ObjectNode => node.remove(Seq("delta-commit", "delta-table-id").asJava)
-        case other            => fail(s"$other")
+        case node: ObjectNode =>
+          node.remove(Seq("delta-commit", "delta-table-id", "delta-definition").asJava)
+        case other => fail(s"$other")
       }
     write(newest(table), mapper.writeValueAsBytes(text))
     assert(!Files.readString(newest(table)).contains("delta-commit"))
+    assert(!Files.readString(newest(table)).contains("delta-definition"))
     assert(problems(table) == Nil)
     assert(publish(table).get("snapshots").asInt == 0)
     sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
@@ -542,29 +556,6 @@ class PublishPlacesSuite extends PublishedSuite {
     assertThrows[IllegalArgumentException](target.locationProvider())
     target.manageSnapshots().createTag("theirs", target.currentSnapshot.snapshotId).commit()
     assertPublished(table)
-  }
-
-  /** An Iceberg writer appends a file that has the rows of another. */
-  private def foreignAppend(table: TestTable): Long = {
-    val target = iceberg(table)
-    val from = Using.resource(target.newScan().planFiles())(_.iterator.asScala.toSeq.head.file)
-    val to = table.folder.resolve(s"data/${java.util.UUID.randomUUID}.parquet")
-    Files.createDirectories(to.getParent)
-    Files.copy(file(from.location), to)
-    target
-      .newAppend()
-      .set("engine-name", "tester")
-      .appendFile(
-        DataFiles
-          .builder(target.spec)
-          .withPath(s"file:$to")
-          .withFormat(FileFormat.PARQUET)
-          .withFileSizeInBytes(Files.size(to))
-          .withRecordCount(from.recordCount)
-          .build()
-      )
-      .commit()
-    iceberg(table).currentSnapshot.snapshotId
   }
 
   private def settle(table: TestTable, snapshot: Long, take: Boolean): JsonNode =
@@ -631,7 +622,7 @@ class PublishPlacesSuite extends PublishedSuite {
     val before = iceberg(table).currentSnapshot
     iceberg(table)
       .updateSchema()
-      .addColumn("theirs", org.apache.iceberg.types.Types.IntegerType.get)
+      .addColumn("theirs", IntegerType.get)
       .commit()
     val gone =
       Using.resource(iceberg(table).newScan().planFiles())(_.iterator.asScala.toSeq.head.file)
@@ -652,6 +643,156 @@ class PublishPlacesSuite extends PublishedSuite {
     assert(inIceberg(table) == inDelta(spark.table(table.name)))
     assert(iceberg(table).schema.columns.asScala.map(_.name) == Seq("id", "name"))
     assert(problems(table) == Nil)
+  }
+
+  private def discardChanges(table: TestTable, file: String): JsonNode =
+    mapper.readTree(IcebergWriterCompat.discardChanges(spark, table.name, file))
+
+  private def name(table: TestTable): String = newest(table).getFileName.toString
+
+  // What an Iceberg writer changes without a snapshot, and how it is told.
+  private val changes = Seq[(String, Table => Unit, String)](
+    (
+      "a column that is added",
+      _.updateSchema().addColumn("theirs", IntegerType.get).commit(),
+      "column theirs int is added"
+    ),
+    (
+      "a column that is dropped",
+      _.updateSchema().deleteColumn("name").commit(),
+      "column name string is dropped"
+    ),
+    (
+      "a column that is renamed",
+      _.updateSchema().renameColumn("name", "title").commit(),
+      "column name string is now title string"
+    ),
+    (
+      "a column that gets a comment",
+      _.updateSchema().updateColumnDoc("name", "theirs").commit(),
+      "column name string is now name string COMMENT 'theirs'"
+    ),
+    ("columns in another order", _.updateSchema().moveFirst("name").commit(), "another order"),
+    ("partitions", _.updateSpec().addField("id").commit(), "other partitions (id: identity of 1)"),
+    (
+      "a property that keeps writers away",
+      _.updateProperties().remove("write.py-location-provider.impl").commit(),
+      "property write.py-location-provider.impl is removed"
+    ),
+    (
+      "a property that publishing sets",
+      _.updateProperties().set("gc.enabled", "true").commit(),
+      "property gc.enabled is 'true'"
+    ),
+    (
+      "the format version",
+      _.updateProperties().set("format-version", "3").commit(),
+      "format version 3 in place of 2"
+    )
+  )
+
+  changes.foreach { case (what, change, told) =>
+    test(s"$what: changed by an Iceberg writer, it is noticed, kept and dropped by name") {
+      val table = created(byPath(), published)
+      change(iceberg(table))
+      val theirs = name(table)
+      val listing = FolderListing.of(table.folder)
+      assert(problems(table).size == 1 && problems(table).head.contains(told), problems(table))
+      val remedy = status(table).get("problems").get(0).get("remedy").asText
+      assert(remedy.endsWith(s"--discard-changes $theirs"))
+      assert(verified(table) == problems(table))
+      val refusal = refused(table)(publish(table))
+      assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOREIGN_CHANGE")
+      assert(refused(table)(vacuum(table)).getCondition == "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED")
+      withConf(anyRetention: _*)(
+        assertThrows[Exception](rows(s"VACUUM ${table.name} RETAIN 0 HOURS DRY RUN"))
+      )
+      assert(refused(table)(discardChanges(table, "v1.metadata.json")) != null)
+      assert(FolderListing.of(table.folder) == listing)
+      // The hook leaves it, and the commit.
+      sql(s"INSERT INTO ${table.name} VALUES (5, 'e')")
+      assert(name(table) == theirs)
+      discardChanges(table, theirs)
+      def same(): Unit = {
+        assert(inIceberg(table) == inDelta(spark.table(table.name)))
+        assert(iceberg(table).schema.columns.asScala.map(_.name) == Seq("id", "name"))
+        assert(iceberg(table).schema.columns.asScala.forall(_.doc == null))
+        assert(iceberg(table).spec.isUnpartitioned)
+        assert(metadata(table).formatVersion == 2)
+        assert(metadata(table).property("gc.enabled", "") == "false")
+        assert(metadata(table).properties.containsKey("write.py-location-provider.impl"))
+        assert(problems(table) == Nil)
+      }
+      same()
+      assert(discardChanges(table, name(table)).get("snapshots").asInt == 0)
+      val unknown = refused(table)(discardChanges(table, "v99.metadata.json"))
+      assert(unknown.getCondition.endsWith("NO_SUCH_CHANGE"))
+      sql(s"DELETE FROM ${table.name} WHERE id = 1")
+      same()
+    }
+  }
+
+  test("properties and orders that publishing does not set are the Iceberg users' own") {
+    val table = created(byPath(), published)
+    iceberg(table).updateProperties().set("owner", "theirs").commit()
+    iceberg(table).replaceSortOrder().asc("id").commit()
+    assert(problems(table) == Nil)
+    sql(s"ALTER TABLE ${table.name} ADD COLUMN more FLOAT")
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'c', 0.5)")
+    assertPublished(table)
+    assert(metadata(table).property("owner", "") == "theirs")
+    assert(metadata(table).sortOrder != SortOrder.unsorted)
+    sql(s"ALTER TABLE ${table.name} DROP COLUMN more")
+    sql(s"ALTER TABLE ${table.name} ALTER COLUMN name COMMENT 'ours'")
+    assert(problems(table) == Nil)
+    assertPublished(table)
+  }
+
+  test("rows of an Iceberg writer who raised the format version are taken over, in a new line") {
+    val table = created(byPath())
+    iceberg(table).updateProperties().set("format-version", "3").commit()
+    val snapshot = foreignAppend(table)
+    assert(status(table).get("problems").toString.contains(s"--take-snapshot $snapshot"))
+    settle(table, snapshot, take = true)
+    assert(count(table) == 3)
+    assertSameTable(table)
+    assert(metadata(table).formatVersion == 2)
+    assert(problems(table) == Nil)
+  }
+
+  test("what an Iceberg writer changed before the folder was moved is not lost without a word") {
+    val table = created(byPath())
+    iceberg(table).updateSchema().addColumn("theirs", IntegerType.get).commit()
+    val target = moved(table)
+    assert(problems(target).size == 1 && problems(target).head.contains("theirs"))
+    assert(refused(target)(publish(target)).getCondition.endsWith("FOREIGN_CHANGE"))
+    discardChanges(target, name(target))
+    assertNewLine(target)
+  }
+
+  Seq[(String, Path => Unit)](
+    "missing" -> (remove(_)),
+    "cut off" -> (cut(_)),
+    "of other bytes" -> (file => write(file, Array.fill[Byte](Files.size(file).toInt)('x')))
+  ).foreach { case (how, damage) =>
+    test(s"rows of an Iceberg writer whose file is $how are not taken over") {
+      val table = created(byPath(), published)
+      foreignAppend(table)
+      val last = foreignAppend(table)
+      Using
+        .resource(Files.list(table.folder.resolve("data")))(_.iterator.asScala.toSeq)
+        .filter(_.toString.endsWith(".parquet"))
+        .take(1)
+        .foreach(damage)
+      if (how != "of other bytes") assert(problems(table).head.contains("NOT_TAKEN"))
+      val version = table.log.version
+      val refusal = refused(table)(settle(table, last, take = true))
+      assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.NOT_TAKEN")
+      assert(table.log.version == version)
+      settle(table, last, take = false)
+      assert(inIceberg(table) == inDelta(spark.table(table.name)))
+      assert(problems(table) == Nil)
+    }
   }
 
   test("an older snapshot that somebody has made current again is followed by the newest") {

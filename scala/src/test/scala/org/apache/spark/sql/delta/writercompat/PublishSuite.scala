@@ -1,8 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.iceberg.data.IcebergGenerics
-import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.spark.sql.delta.stats.StatisticsCollection
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -378,13 +376,7 @@ class PublishSuite extends PublishedSuite {
   test("metadata that is somebody else's is left alone") {
     val table = numbers()
     sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
-    new HadoopTables(new Configuration).create(
-      new org.apache.iceberg.Schema(
-        org.apache.iceberg.types.Types.NestedField
-          .optional(1, "x", org.apache.iceberg.types.Types.IntegerType.get)
-      ),
-      table.folder.toUri.toString
-    )
+    madeByOthers(table)
     val error = refused(table)(publish(table))
     assert(error.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.NOT_OURS")
   }

@@ -3,7 +3,8 @@ package org.apache.spark.sql.delta.writercompat
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.iceberg.data.{IcebergGenerics, Record}
 import org.apache.iceberg.hadoop.HadoopTables
-import org.apache.iceberg.{BaseTable, Snapshot, Table, TableMetadata}
+import org.apache.iceberg.types.Types
+import org.apache.iceberg.{BaseTable, DataFiles, FileFormat, Schema, Snapshot, Table, TableMetadata}
 import org.apache.spark.sql.{DataFrame, Row}
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.testing.TestTable
@@ -131,6 +132,40 @@ abstract class PublishedSuite extends TableSuite {
 
   protected def encoded(location: String): String =
     new org.apache.hadoop.fs.Path(location).toUri.toString
+
+  protected def file(location: String): Path =
+    Path.of(new URI(encoded(location)).getPath)
+
+  /** An Iceberg writer appends a file that has the rows of another. */
+  protected def foreignAppend(table: TestTable): Long = {
+    val target = iceberg(table)
+    val from = Using.resource(target.newScan().planFiles())(_.iterator.asScala.toSeq.head.file)
+    val to = table.folder.resolve(s"data/${java.util.UUID.randomUUID}.parquet")
+    Files.createDirectories(to.getParent)
+    Files.copy(file(from.location), to)
+    target
+      .newAppend()
+      .set("engine-name", "tester")
+      .appendFile(
+        DataFiles
+          .builder(target.spec)
+          .withPath(s"file:$to")
+          .withFormat(FileFormat.PARQUET)
+          .withFileSizeInBytes(Files.size(to))
+          .withRecordCount(from.recordCount)
+          .build()
+      )
+      .commit()
+    iceberg(table).currentSnapshot.snapshotId
+  }
+
+  /** Somebody else makes an Iceberg table in the folder of a table. */
+  protected def madeByOthers(table: TestTable): Unit = {
+    val column = Types.NestedField.optional(1, "x", Types.IntegerType.get)
+    new HadoopTables(spark.sessionState.newHadoopConf())
+      .create(new Schema(column), table.folder.toUri.toString)
+    ()
+  }
 
   protected def numbers(table: TestTable = managed(), more: String = ""): TestTable = {
     sql(
