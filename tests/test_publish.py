@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 import shutil
 import time
 import uuid
@@ -14,10 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
+import pyarrow
 import pytest
 from click.testing import CliRunner
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
+from pyiceberg.types import IntegerType
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame
 
@@ -517,3 +520,80 @@ def test_pyiceberg_commits(
     assert status(spark, table.name).problems == ()
     with pytest.raises(ValueError, match="exclude"):
         publish(spark, table.name, discard_snapshot=1, mend=True)
+
+
+def test_pyiceberg_changes_columns(
+    table: Table, catalog_settings: dict[str, str], warehouse: Path, duck: duckdb.DuckDBPyConnection
+) -> None:
+    spark = table.spark
+    table.create()
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")
+    publish(spark, table.name)
+    catalog = SqlCatalog(
+        "iceberg", uri=f"sqlite:///{warehouse}/iceberg-catalog.db", warehouse=str(warehouse)
+    )
+    with catalog.load_table(f"default.{table}").transaction() as transaction:
+        transaction.remove_properties("write.py-location-provider.impl")
+    with catalog.load_table(f"default.{table}").update_schema() as change:
+        change.add_column("theirs", IntegerType())
+        change.rename_column("b", "c")
+    changed = catalog.load_table(f"default.{table}").metadata_location
+    (problem,) = status(spark, table.name).problems
+    for told in ("theirs int is added", "b string is now c string", "location-provider.impl is re"):
+        assert told in problem.text
+    spark.sql(f"INSERT INTO {table} VALUES (2, 'y')")
+    with pytest.raises(UnsupportedOperationException, match="FOREIGN_CHANGE"):
+        publish(spark, table.name)
+    assert catalog.load_table(f"default.{table}").metadata_location == changed
+    arguments = shlex.split(problem.remedy.removeprefix("Run: iceberg-writer-compat "))
+    answer = CliRunner().invoke(cli.main, arguments)
+    assert answer.exit_code == 0, answer.stderr
+    found = catalog.load_table(f"default.{table}")
+    assert [field.name for field in found.schema().fields] == ["a", "b"]
+    expected = by_delta(spark.table(table.name))
+    assert len(expected) == 2
+    assert by_pyiceberg(found.metadata_location) == expected
+    assert by_duckdb(duck, found.metadata_location) == expected
+    assert status(spark, table.name).problems == ()
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3], ids=["first", "second", "all"])
+def test_killed_while_taking_snapshots(
+    table: Table, catalog_settings: dict[str, str], warehouse: Path, tmp_path: Path, commits: int
+) -> None:
+    spark = table.spark
+    table.create()
+    name = f"default.{table}"
+    spark.sql(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('icebergWriterCompat.publish.table'='{name}')"
+    )
+    spark.sql(f"INSERT INTO {table} VALUES (0, 'ours')")
+    publish(spark, table.name)
+    database = f"{warehouse}/iceberg-catalog.db"
+    catalog = SqlCatalog("iceberg", uri=f"sqlite:///{database}", warehouse=str(warehouse))
+    with catalog.load_table(name).transaction() as transaction:
+        transaction.remove_properties("write.py-location-provider.impl")
+    schema = pyarrow.schema([("a", pyarrow.int32()), ("b", pyarrow.string())])
+    for row in (1, 2, 3):
+        rows = pyarrow.Table.from_pylist([{"a": row, "b": "theirs"}], schema)
+        catalog.load_table(name).append(rows)
+    snapshot = catalog.load_table(name).metadata.current_snapshot_id
+    assert snapshot is not None
+    before = max(oracle.versions(table.folder))
+    awaited = table.folder / "_delta_log" / f"{before + commits:020}.json"
+    arguments = (tmp_path / "warehouse", table.folder, f"jdbc:sqlite:{database}", str(snapshot))
+    with to_be_killed("take.py", *arguments) as printed:
+        assert printed.readline() == "ready\n"
+        end = time.monotonic() + 300
+        while not awaited.exists() and time.monotonic() < end:
+            time.sleep(0.001)
+    taken = max(oracle.versions(table.folder)) - before
+    assert taken >= commits
+    assert [row[0] for row in table.rows()] == list(range(taken + 1))
+    publish(spark, table.name, take_snapshot=snapshot)
+    assert [row[0] for row in table.rows()] == [0, 1, 2, 3]
+    assert max(oracle.versions(table.folder)) == before + 3
+    expected = by_delta(spark.table(table.name))
+    assert by_pyiceberg(catalog.load_table(name).metadata_location) == expected
+    assert status(spark, table.name).problems == ()
+    assert not publish(spark, table.name, take_snapshot=snapshot).changed
