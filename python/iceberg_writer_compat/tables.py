@@ -30,7 +30,8 @@ class EnableResult:
         files_kept: How many data files stayed as they were.
         orphans: Folders of the table, from runs that were interrupted or overtaken, with files
             that belong to no version. `VACUUM` removes them.
-        warnings: What failed after the commit, which stands.
+        warnings: What failed after the commit, which stands; or what `check` warns of in a table
+            that has the feature.
     """
 
     table: str | None

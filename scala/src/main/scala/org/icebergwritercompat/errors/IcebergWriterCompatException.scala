@@ -68,11 +68,12 @@ object IcebergWriterCompatException {
   def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException =
     findings.find(isLostInCopy(table, _)).fold(copyable(table, findings))(of(table, _))
 
-  // A copy would have other rows, or none where they cannot be read.
+  // A copy would have other rows, or none where they cannot be read; a column can be renamed
+  // where it is.
   private def isLostInCopy(table: TableState, finding: Violation): Boolean = finding.rule match {
-    case ActionRules.NoMarkersOfNull => true
-    case _: FooterRule               => finding.fix != Fix.copyInto(table)
-    case _                           => false
+    case ActionRules.NoMarkersOfNull | NameRules.NoReservedNames => true
+    case _: FooterRule => finding.fix != Fix.copyInto(table)
+    case _             => false
   }
 
   private def copyable(
@@ -103,15 +104,21 @@ object IcebergWriterCompatException {
       blockers: Seq[(String, String, String)],
       fix: String
   ): IcebergWriterCompatException =
+    listing("UPGRADE_BLOCKED", table, blockers, fix)
+
+  private def listing(
+      condition: String,
+      table: String,
+      found: Seq[(String, String, String)],
+      fix: String
+  ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
-      s"$Violation.UPGRADE_BLOCKED",
+      s"$Violation.$condition",
       Map(
         "table" -> table,
-        "rule" -> blockers.map(_._1).distinct.mkString(", "),
-        "count" -> blockers.size.toString,
-        "findings" -> list(blockers.map { case (rule, found, mend) =>
-          s"$rule: $found Run: $mend"
-        }),
+        "rule" -> found.map(_._1).distinct.mkString(", "),
+        "count" -> found.size.toString,
+        "findings" -> list(found.map { case (rule, what, mend) => s"$rule: $what Run: $mend" }),
         "fix" -> fix
       )
     )
@@ -305,18 +312,7 @@ object IcebergWriterCompatException {
       table: String,
       broken: Seq[(String, String, String)]
   ): IcebergWriterCompatException =
-    new IcebergWriterCompatException(
-      s"$Violation.ENABLED_BUT_BROKEN",
-      Map(
-        "table" -> table,
-        "rule" -> broken.map(_._1).distinct.mkString(", "),
-        "count" -> broken.size.toString,
-        "findings" -> list(broken.map { case (rule, found, mend) =>
-          s"$rule: $found Run: $mend"
-        }),
-        "fix" -> broken.head._3
-      )
-    )
+    listing("ENABLED_BUT_BROKEN", table, broken, broken.head._3)
 
   /** The answer to a question about what is published where nothing is. */
   def notPublished(table: String): IcebergWriterCompatException =
@@ -411,7 +407,12 @@ object IcebergWriterCompatException {
 
   private val rewriteFailed = "ICEBERG_WRITER_COMPAT_REWRITE_FAILED"
 
-  /** The answer where a field of the log of a table is not what Delta reads. */
+  /**
+   * The answer where a field of the log of a table is not what Delta reads.
+   *
+   * @param cause
+   *   what Delta fails with; null where it passes over the field
+   */
   def malformedLog(
       table: String,
       version: Long,
@@ -427,7 +428,13 @@ object IcebergWriterCompatException {
         "file" -> file,
         "field" -> field.field,
         "found" -> field.found,
-        "required" -> field.required
+        "required" -> field.required,
+        "effect" -> (
+          if (cause == null)
+            "Delta passes over it without a word, so that what was to be committed is not in the " +
+              "table, until there is a checkpoint of a later version."
+          else "Delta's own statements fail as well."
+        )
       ),
       cause
     )

@@ -18,8 +18,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
   /** The violation as a finding, with its weight and the statement that mends it on this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
-    case Severity.Error   => Finding.of(table, violation, Severity.Error)
-    case Severity.Warning =>
+    case Severity.Warning if !enabled =>
       Finding
         .of(table, violation, Severity.Warning)
         .copy(fix = UpgradeRequest.rewriting.call(table))
@@ -28,6 +27,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
         if (hasFiles) Fix.callEnable(table)
         else Fix.setProperty(table, WriterCompat.Enabled, "true")
       Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
+    case severity => Finding.of(table, violation, severity)
   }
 
   /** How much it weighs that a data file is not as it should be. */
@@ -35,7 +35,8 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     if (enabled || rule == FooterRules.FootersAreReadable) Severity.Error else Severity.Warning
 
   private def severity(violation: Violation): Severity =
-    if (enabled) Severity.Error
+    if (enabled)
+      if (violation.rule == NameRules.NoReservedNames) Severity.Warning else Severity.Error
     else if (Judgement.derived(violation.rule) || isLeftBehind(violation)) Severity.Info
     else if (Judgement.laidOutAnew(violation.rule))
       if (hasFiles && (!isMapped || Judgement.boundByFiles(violation.rule))) Severity.Warning

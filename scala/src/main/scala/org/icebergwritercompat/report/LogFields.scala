@@ -1,5 +1,6 @@
 package org.icebergwritercompat.report
 
+import com.fasterxml.jackson.core.{JsonFactory, JsonToken}
 import com.fasterxml.jackson.databind.node.{MissingNode, ObjectNode}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.types.DataType
@@ -7,7 +8,7 @@ import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules.FileLocation
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Try, Using}
 
 /**
  * A field of the log that is not what Delta reads.
@@ -38,6 +39,39 @@ object LogFields {
           .nextOption()
       case other => Some(problem(Vector("line"), other.orNull, "a JSON object"))
     }
+
+  /** What a line of the log has, or lacks, that Delta passes over without a word. */
+  def passedOver(line: String): Option[MalformedField] =
+    if (isPlainFile(line)) None
+    else
+      Try(mapper.readTree(line)).toOption match {
+        case Some(action: ObjectNode) =>
+          val there = action.properties.asScala.filterNot(_.getValue.isNull).map(_.getKey).toSeq
+          if (there.isEmpty) {
+            val way = action.fieldNames.asScala.nextOption().getOrElse("line")
+            Some(problem(Vector(way), action.path(way), "an action"))
+          } else
+            there
+              .filter(ofFiles)
+              .flatMap(name => text.problem(Vector(name, "path"), action.path(name).path("path")))
+              .headOption
+        case other => Some(problem(Vector("line"), other.orNull, "a JSON object"))
+      }
+
+  private val ofFiles = Set("add", "remove")
+
+  private val factory = new JsonFactory
+
+  // Most lines of most logs; it spares them being read as trees.
+  private def isPlainFile(line: String): Boolean = Try {
+    Using.resource(factory.createParser(line)) { parser =>
+      parser.nextToken() == JsonToken.START_OBJECT &&
+      Option(parser.nextFieldName()).exists(ofFiles) &&
+      parser.nextToken() == JsonToken.START_OBJECT &&
+      parser.nextFieldName() == "path" &&
+      parser.nextToken() == JsonToken.VALUE_STRING
+    }
+  }.getOrElse(false)
 
   private def problem(way: Vector[String], node: JsonNode, required: String): MalformedField = {
     val found = if (node == null || node.isMissingNode) "nothing" else node.toString
@@ -148,7 +182,7 @@ object LogFields {
   )
 
   private val path = new Plain(
-    "a path that is a URI",
+    "the path of a file, as a URI",
     node => FileLocation.isUri(node.textValue)
   )
 
@@ -157,9 +191,9 @@ object LogFields {
     "nullable" -> boolean,
     "metadata" -> Present(
       Fields(
-        WriterCompat.ColumnId -> Optional(whole),
-        WriterCompat.PhysicalName -> Optional(text),
-        WriterCompat.NestedIds -> Optional(MapOf(whole))
+        WriterCompat.ColumnId -> Present(whole),
+        WriterCompat.PhysicalName -> Present(text),
+        WriterCompat.NestedIds -> Present(MapOf(whole))
       )
     ),
     "type" -> dataType

@@ -15,7 +15,8 @@ package org.icebergwritercompat.report
  *   folders of the table with files that were written anew and came to nothing, which VACUUM
  *   removes
  * @param warnings
- *   what failed after the commit, which stands
+ *   what failed after the commit, which stands; of a table that has the feature, what `check` warns
+ *   of
  */
 final case class UpgradeResult(
     table: String,

@@ -52,7 +52,7 @@ object ActionRules {
   object SizesArePossible
       extends AddedFileRule(
         "D1s",
-        "Each added file has a size above 0, and less than 2^31 rows for each byte.",
+        "Each added file has a size above 0 and below 2^53, and less than 2^31 rows for each byte.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
@@ -60,9 +60,12 @@ object ActionRules {
     // A page says in an Int how many rows it has.
     private val mostRowsPerByte = 1L << 31
 
+    // No store has such files, and not every reader of JSON keeps such numbers.
+    private val bytesOfNoFile = 1L << 53
+
     override protected def problem(table: TableState, file: Added): Option[(String, String)] = {
       val rows = file.statistics.flatMap(_.rowCount).getOrElse(0L)
-      if (file.size <= 0)
+      if (file.size <= 0 || file.size >= bytesOfNoFile)
         Some(s"its size is ${file.size} byte(s)" -> Fix.lookIntoHistory(table))
       else
         Option.when(rows / mostRowsPerByte >= file.size)(
@@ -211,13 +214,17 @@ object ActionRules {
       extends AddedFileRule(
         "D9",
         "The path of a file is a URI; one without a scheme stays in the folder of the table, and " +
-          "one with a scheme has one that is known here.",
+          "one with a scheme has one that is known here, and a host that can be reached.",
         Clause(DeltaProtocol, "Add File and Remove File")
       ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       file.location.problem
-        .orElse(Option.unless(file.isSchemeKnown)("nobody here knows the scheme of its path"))
+        .orElse(
+          Option.unless(file.isWithinReach)(
+            "no file system can be reached from here for the scheme and host of its path"
+          )
+        )
         .map(_ -> Fix.copyInto(table))
   }
 

@@ -10,8 +10,8 @@ object DataAction {
    *
    * @param repeated
    *   whether the same commit adds the same path already
-   * @param isSchemeKnown
-   *   whether there is a file system for the scheme of the path, or it has none
+   * @param isWithinReach
+   *   whether there is a file system for the scheme and host of the path, or it has none
    */
   final case class Added(
       path: String,
@@ -20,7 +20,7 @@ object DataAction {
       hasDeletionVector: Boolean,
       repeated: Boolean,
       size: Long,
-      isSchemeKnown: Boolean = true
+      isWithinReach: Boolean = true
   ) extends DataAction {
 
     /** Where the path leads to. */

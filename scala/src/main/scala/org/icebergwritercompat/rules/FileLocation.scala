@@ -17,8 +17,13 @@ object FileLocation {
     override def problem: Option[String] = None
   }
 
-  /** Anywhere, as a shallow clone has it; the scheme is empty for that of the table. */
-  final case class Absolute(scheme: String) extends FileLocation {
+  /**
+   * Anywhere, as a shallow clone has it.
+   *
+   * @param root
+   *   the scheme and host, as `hdfs://host`; empty for those of the table
+   */
+  final case class Absolute(root: String) extends FileLocation {
     override def problem: Option[String] = None
   }
 
@@ -44,7 +49,9 @@ object FileLocation {
 
   /** Whether a path is a URI of a file, wherever that is; Delta reads no other. */
   def isUri(path: String): Boolean =
-    path != null && Try(new URI(path)).toOption.exists(uri => !uri.isOpaque && !uri.getPath.isEmpty)
+    path != null && Try(new URI(path)).toOption.exists { uri =>
+      !uri.isOpaque && !names(uri.getPath).lastOption.forall(folders)
+    }
 
   private def of(uri: URI): FileLocation = {
     val path = uri.getPath
@@ -54,11 +61,16 @@ object FileLocation {
     else if (path.exists(c => Character.isISOControl(c)))
       Nowhere("its path has a control character")
     else if (names(path).lastOption.forall(folders)) Nowhere("its path names no file")
+    else if ("file".equalsIgnoreCase(uri.getScheme) && uri.getRawAuthority != null)
+      Nowhere("its path is on another host, where no local file is")
     else if (uri.isAbsolute || uri.getRawAuthority != null || path.startsWith("/"))
-      Absolute(Option(uri.getScheme).getOrElse(""))
+      if (leaves(path)) Nowhere("its path goes above the root") else Absolute(rootOf(uri))
     else if (leaves(path)) Nowhere("its path leaves the folder of the table")
     else Inside
   }
+
+  private def rootOf(uri: URI): String =
+    Option(uri.getScheme).fold("")(_ + ":") + Option(uri.getRawAuthority).fold("")("//" + _)
 
   // What separates folders on any system that the table may be read on.
   private def names(path: String): Seq[String] =

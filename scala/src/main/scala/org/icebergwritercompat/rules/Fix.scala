@@ -103,6 +103,8 @@ object Fix {
     table.moment match {
       case creating: Moment.Creating =>
         create(table, creating, Map.empty, renamed(_, node.path, name))
+      case Moment.Enabling if !table.asItIs.getOrElse(table).isMapped =>
+        s"${setProperty(table, WriterCompat.ColumnMappingMode, "name")}; ${renaming(node)}"
       case Moment.Enabling => renaming(node)
       case Moment.Changing =>
         val before =
@@ -268,12 +270,20 @@ object Fix {
 
   /** The same, made anew at each call. */
   private[rules] def copy(table: TableState): String = {
+    val otherNames = NameRules.namesForReserved(table)
+    def named(column: String) = quoteIfNeeded(otherNames.getOrElse(column, column))
     val columns = table.schema.fields.map { field =>
       val nearest = SupportedTypes.nearest(field.dataType)
-      val name = quoteIfNeeded(field.name)
-      if (nearest == field.dataType) name else s"CAST($name AS ${nearest.sql}) AS $name"
+      val (was, is) = (quoteIfNeeded(field.name), named(field.name))
+      if (nearest != field.dataType) s"CAST($was AS ${nearest.sql}) AS $is"
+      else if (was == is) was
+      else s"$was AS $is"
     }
-    copyOf(table, if (columns.exists(_.startsWith("CAST("))) columns.mkString(", ") else "*")
+    val partitions = table.partitionColumns.map(column => otherNames.getOrElse(column, column))
+    copyOf(
+      table.copy(partitionColumns = partitions),
+      if (columns.exists(_.contains(" AS "))) columns.mkString(", ") else "*"
+    )
   }
 
   private def copyOf(table: TableState, selected: String): String =

@@ -48,9 +48,24 @@ object NameRules {
       rule,
       table,
       node,
-      node.path.last.dropWhile(_ == '_'),
+      nameFor(new IndexByName(table.nodes), node),
       "Iceberg has a metadata column of this name"
     )
+
+  private def nameFor(index: IndexByName, node: SchemaNode): String = {
+    val name = node.path.last.dropWhile(_ == '_')
+    (Iterator(name) ++ Iterator.from(2).map(i => s"${name}_$i")).find(index.isFree(node, _)).get
+  }
+
+  /** Names for the columns that have a reserved one. */
+  private[rules] def namesForReserved(table: TableState): Map[String, String] = {
+    val found = table.columns.filter(isReserved)
+    if (found.isEmpty) Map.empty
+    else {
+      val index = new IndexByName(table.nodes)
+      found.map(node => node.path.head -> nameFor(index, node)).toMap
+    }
+  }
 
   /**
    * The names under which Iceberg's `IndexByName` has the nodes of a schema: full ones, and short
@@ -152,14 +167,18 @@ object NameRules {
   object NoReservedNames
       extends TableRule(
         "N2",
-        s"No new table has a column called ${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
+        "No table is created, and none gets the feature, with a column called " +
+          s"${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
     override def check(table: TableState): Seq[Violation] = table.moment match {
-      case _: Moment.Creating => table.nodes.filter(isReserved).map(reserved(this, table, _))
-      case _                  => Nil
+      case Moment.Changing => Nil
+      case _               => table.columns.filter(isReserved).map(reserved(this, table, _))
     }
+
+    /** The columns of a table that has the feature with them; nothing of it is refused for them. */
+    def ofExisting(table: TableState): Seq[Violation] = check(table.copy(moment = Moment.Enabling))
   }
 
   object NoNewReservedNames

@@ -53,6 +53,9 @@ object FileFormat {
  * @param previous
  *   the version before, if a change is looked at; it decides which statement mends a violation,
  *   never whether there is one
+ * @param asItIs
+ *   the table before the feature is switched on, if this is what it is to become; it decides which
+ *   statement mends a violation
  */
 final case class TableState(
     name: String,
@@ -63,7 +66,8 @@ final case class TableState(
     partitionColumns: Seq[String],
     format: FileFormat = FileFormat.Parquet,
     profile: Profile = Profile.Rfc,
-    previous: Option[TableState] = None
+    previous: Option[TableState] = None,
+    asItIs: Option[TableState] = None
 ) {
 
   /** Every column, nested field, element, key and value of the schema, parents before children. */
@@ -123,6 +127,10 @@ final case class TableState(
 
   /** The key that holds the property, as Delta looks for it: its own before any other. */
   def keyOf(key: String): String = WriterCompat.keyOf(key, properties)
+
+  /** Whether columns have names of their own in files, so that they can be renamed. */
+  def isMapped: Boolean =
+    property(WriterCompat.ColumnMappingMode).exists(!_.trim.equalsIgnoreCase("none"))
 
   /** The value of a property; a null in the log is text too, and none that a rule asks for. */
   def property(key: String): Option[String] = properties.get(keyOf(key)).map(String.valueOf(_))

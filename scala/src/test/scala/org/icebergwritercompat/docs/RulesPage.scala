@@ -114,8 +114,7 @@ object RulesPage {
     case FileRules.LiveFilesWereWrittenById =>
       "when the feature is switched on for a table that has files, and when `CLONE` or `CONVERT TO " +
         "DELTA` takes files over."
-    case NameRules.NoReservedNames => "when a table is created or replaced."
-    case PropertyRules.UniFormOff  =>
+    case NameRules.NoReservedNames | PropertyRules.UniFormOff =>
       "when a table is created or replaced, and when the feature is switched on."
     case _: TableRule  => "on every commit that leaves the table with the feature."
     case _: ChangeRule =>

@@ -59,6 +59,9 @@ class ActionRulesSuite extends StepSuite {
     }
 
     // D1s
+    passes(SizesArePossible, s"the greatest size, with ${shape.name}")(table)(
+      file.copy(size = (1L << 53) - 1)
+    )
     passes(SizesArePossible, s"as many rows as fit, with ${shape.name}")(table)(
       file.copy(statistics = Some(FileStatistics(Some(mostRows), Set.empty)))
     )
@@ -67,7 +70,7 @@ class ActionRulesSuite extends StepSuite {
         file.copy(statistics = Some(FileStatistics(Some(rows), Set.empty)))
       )(bad(SizesArePossible, s"its numRecords is $rows, in 742 bytes", copy))
     }
-    Seq(-1L, 0L).foreach { size =>
+    Seq(-1L, 0L, 1L << 53, Long.MaxValue).foreach { size =>
       refuses(SizesArePossible, s"a size of $size, with ${shape.name}")(table)(
         file.copy(size = size)
       )(bad(SizesArePossible, s"its size is $size byte(s)", "DESCRIBE HISTORY db.t"))
@@ -228,6 +231,10 @@ class ActionRulesSuite extends StepSuite {
     "a.parquet#b" -> "its path has a query or a fragment, which no file has",
     "a/.." -> "its path names no file",
     "file:///" -> "its path names no file",
+    "/../etc/passwd" -> "its path goes above the root",
+    "file:///a/../../etc/passwd" -> "its path goes above the root",
+    "file://host/a.parquet" -> "its path is on another host, where no local file is",
+    "a:b" -> "its path is a URI that names no file",
     "." -> "its path names no file"
   ).foreach { case (path, found) =>
     refuses(PathsAreWithinReach, s"the path '$path'")(plainTable)(file.copy(path = path)) {
@@ -239,9 +246,13 @@ class ActionRulesSuite extends StepSuite {
     }
   }
   refuses(PathsAreWithinReach, "a scheme that nobody knows")(plainTable)(
-    file.copy(isSchemeKnown = false)
+    file.copy(isWithinReach = false)
   ) {
-    bad(PathsAreWithinReach, "nobody here knows the scheme of its path", copy)
+    bad(
+      PathsAreWithinReach,
+      "no file system can be reached from here for the scheme and host of its path",
+      copy
+    )
   }
   test("D9 refuses no path, and control characters, in one line") {
     Seq(null, "a\nb", "a\tb", "\u0000").foreach { path =>

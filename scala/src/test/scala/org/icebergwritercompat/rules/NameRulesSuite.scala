@@ -224,11 +224,25 @@ class NameRulesSuite extends StepSuite {
           table.copy(moment = Moment.Creating(replacing))
         }(badName(location, created(columns, verb))(name, metadataColumn))
     }
-    // Such a table exists, and Delta reads it: what Iceberg makes of it is a warning.
-    Seq(Moment.Enabling, Moment.Changing).foreach { moment =>
-      passes(NoReservedNames, s"$name in a table that is there, $moment")(
-        table.copy(moment = moment)
-      )
+    refuses(NoReservedNames, s"$name, on enabling") {
+      table.copy(moment = Moment.Enabling)
+    }(badName(location, rename(name, name.drop(1)))(name, metadataColumn))
+    refuses(NoReservedNames, s"$name, on enabling without column mapping") {
+      val plain = table.copy(properties = Map.empty)
+      table.copy(moment = Moment.Enabling, asItIs = Some(plain))
+    } {
+      val mapped = "ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+      badName(location, s"$mapped; ${rename(name, name.drop(1))}")(name, metadataColumn)
+    }
+    refuses(NoReservedNames, s"$name beside its other names") {
+      val taken = CompliantTable.of(s"a INT, $name INT, ${name.drop(1)} INT")
+      taken.copy(moment = Moment.Enabling)
+    }(badName(location, rename(name, s"${name.drop(1)}_2"))(name, metadataColumn))
+    // Whoever gave it the feature let it keep the name; reports warn of it.
+    passes(NoReservedNames, s"$name in a table that has the feature")(table)
+    test(s"N2 knows $name in a table that has the feature") {
+      val found = theOne(NoReservedNames.ofExisting(table))
+      assert(found.fix == rename(name, name.drop(1)))
     }
 
     val before = CompliantTable.of("a INT, b INT")

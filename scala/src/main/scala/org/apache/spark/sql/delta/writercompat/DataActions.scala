@@ -10,7 +10,7 @@ import scala.collection.mutable
  * Shows the actions of one commit to the rules, one after the other.
  *
  * @param isKnown
- *   whether there is a file system for the scheme of a path
+ *   whether there is a file system for the scheme and host of a path
  */
 final class DataActions(table: TableState, isKnown: String => Boolean = _ => true) {
 
@@ -30,8 +30,8 @@ final class DataActions(table: TableState, isKnown: String => Boolean = _ => tru
       size = add.size
     )
     file.location match {
-      case FileLocation.Absolute(scheme) => file.copy(isSchemeKnown = isKnown(scheme))
-      case _                             => file
+      case FileLocation.Absolute(root) => file.copy(isWithinReach = isKnown(root))
+      case _                           => file
     }
   }
 

@@ -1,8 +1,8 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.apache.spark.sql.functions.broadcast
-import org.apache.spark.sql.{Encoders, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
 import org.icebergwritercompat.WriterCompat
@@ -94,21 +94,22 @@ object FileHistory {
       WriterCompat.isEnabled(version.metadata.configuration)
     }
 
-  /** What the footers of the files say that the actions leave of a version. */
-  def inFooters(
+  /** The version that RESTORE makes the newest one again, found as the command finds it. */
+  def restored(
       spark: SparkSession,
-      table: TableState,
-      before: Snapshot,
-      actions: Seq[Action]
-  ): Seq[Violation] = {
-    val added = actions.collect { case add: AddFile => add }
-    val gone = actions.collect { case remove: RemoveFile => remove.path }
-    val replaced = spark.createDataset(gone ++ added.map(_.path))(Encoders.STRING).toDF("path")
-    val left = before.allFiles
-      .join(broadcast(replaced), Seq("path"), "left_anti")
-      .as[AddFile](Upgrading.addFiles)
-      .union(spark.createDataset(added)(Upgrading.addFiles))
-    DataFileAudit.run(spark, before, left, left.count(), table, None).findings.map(_.violation)
+      log: DeltaLog,
+      catalogTable: Option[CatalogTable],
+      op: DeltaOperations.Operation
+  ): Snapshot = {
+    val version = op match {
+      case DeltaOperations.Restore(Some(version), _)   => version
+      case DeltaOperations.Restore(_, Some(timestamp)) =>
+        val time = DeltaTimeTravelSpec(Some(Literal(timestamp)), None, None)
+          .getTimestamp(spark.sessionState.conf)
+        log.history.getActiveCommitAtTime(time, catalogTable, canReturnLastCommit = true).version
+      case other => throw new IllegalStateException(s"${other.name} restores nothing")
+    }
+    log.getSnapshotAt(version, catalogTableOpt = catalogTable)
   }
 
   private def unproven(table: TableState, files: String): Iterator[Violation] =

@@ -63,13 +63,17 @@ class GuardedTransaction(
    * table the feature, no folder is left of it.
    */
   private def leavingNothing[T](wanted: => Metadata)(step: => T): T =
-    try step
+    try explained(step)
     catch {
       case NonFatal(e) =>
         if (e.isInstanceOf[IcebergWriterCompatException] || isGuarded(wanted))
           leftovers.removeFolders()
         throw e
     }
+
+  /** Runs a step of Delta's; what it fails at without a condition may be a field of the log. */
+  private def explained[T](step: => T): T =
+    MalformedLog.explainedStep(spark, tableName, snapshot)(step)
 
   override def updateMetadataForNewTable(metadata: Metadata): Unit = {
     replacing = readVersion >= 0
@@ -124,8 +128,7 @@ class GuardedTransaction(
       }
       // Of an existing table only the new version can be judged yet: what is allowed between the
       // two depends on the operation, which the commit names.
-      if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
-      else if (isGuarded(metadata)) refuseFirst(tableState, WriterCompatRules.check(tableState))
+      if (creating || overwritingSchema) checkTable(ChangeKind.Replacing) else checkState()
     }
     checkPublishing()
   }
@@ -143,14 +146,13 @@ class GuardedTransaction(
       isOptimize: Boolean,
       additionalConstraints: Seq[Constraint]
   ): Seq[FileAction] = {
-    checkColumnMapping()
-    super.writeFiles(inputData, writeOptions, isOptimize, additionalConstraints)
+    checkState()
+    explained(super.writeFiles(inputData, writeOptions, isOptimize, additionalConstraints))
   }
 
   // Delta finds out in the middle of its work, if at all, that a column has no id that is a number.
   private def checkColumnMapping(): Unit =
-    if (isGuarded(metadata))
-      refuseFirst(tableState, SchemaRules.FieldsHaveIdAndPhysicalName.check(tableState).iterator)
+    refuseFirst(before, SchemaRules.FieldsHaveIdAndPhysicalName.check(before).iterator)
 
   /**
    * Makes this the transaction that gives a table with files the feature, which Delta's own update
@@ -229,13 +231,11 @@ class GuardedTransaction(
     val result =
       try
         leavingNothing(metadata) {
+          if (enabling.isDefined) checkRestored(op)
           super.commitLarge(
             spark,
             // Checked while they are written: the log gets a commit whole or not at all.
-            checked(
-              if (enabling.isDefined) checkRestored(nonProtocolMetadataActions)
-              else nonProtocolMetadataActions
-            ),
+            checked(nonProtocolMetadataActions),
             newProtocolOpt,
             op,
             context,
@@ -439,11 +439,10 @@ class GuardedTransaction(
   }
 
   /** Refuses RESTORE to a version with the feature whose files are not as they should be. */
-  private def checkRestored(actions: Iterator[Action]): Iterator[Action] = {
-    val all = actions.toVector
+  private def checkRestored(op: DeltaOperations.Operation): Unit = {
     val table = tableState
-    DryRun.refuseAll(table, FileHistory.inFooters(spark, table, snapshot, all))
-    all.iterator
+    val restored = FileHistory.restored(spark, deltaLog, catalogTable, op)
+    DryRun.refuseAll(table, DataFileAudit.run(spark, restored, table).findings.map(_.violation))
   }
 
   private def moment: Moment =
@@ -474,14 +473,16 @@ class GuardedTransaction(
   }
 
   private def stateWith(metadata: Metadata): TableState =
-    TableStates.of(
-      tableName,
-      moment,
-      protocol,
-      metadata,
-      profile,
-      previous = Option.when(wasGuarded)(before)
-    )
+    TableStates
+      .of(
+        tableName,
+        moment,
+        protocol,
+        metadata,
+        profile,
+        previous = Option.when(wasGuarded)(before)
+      )
+      .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
 
   private lazy val before: TableState = stateOf(snapshot)
 
@@ -490,10 +491,22 @@ class GuardedTransaction(
 
   private def checkTable(kind: ChangeKind): Unit =
     if (isGuarded(metadata)) {
-      val table = tableState
-      refuseFirst(table, WriterCompatRules.check(table))
-      if (wasGuarded && isChanged) checkChange(TableChange(before, table, kind))
+      checkState()
+      if (wasGuarded && isChanged) checkChange(TableChange(before, tableState, kind))
     } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
+
+  private var accepted: Option[TableState] = None
+
+  /** Looks at the version that is being made, once, before files are written for it. */
+  private def checkState(): Unit = if (isGuarded(metadata)) {
+    val table = tableState
+    if (!accepted.exists(_ eq table)) {
+      refuseFirst(table, WriterCompatRules.check(table))
+      // Without a checksum Delta reads the files of the log after the commit, and fails too late.
+      if (readVersion >= 0 && snapshot.checksumOpt.isEmpty) explained(snapshot.numOfFiles)
+      accepted = Some(table)
+    }
+  }
 
   // Delta has objections of its own to some of this, which do not say what the feature needs.
   private def checkDeclaration(declared: Metadata): Unit = {
@@ -525,7 +538,7 @@ class GuardedTransaction(
   private def checked(actions: Iterator[Action]): Iterator[Action] = {
     lazy val guarded = isGuarded(metadata)
     lazy val table = tableState
-    lazy val shown = new DataActions(table, new KnownSchemes(deltaLog.newDeltaHadoopConf()))
+    lazy val shown = new DataActions(table, new FileSystemsInReach(deltaLog.newDeltaHadoopConf()))
     actions.map { action =>
       if (guarded)
         shown.of(action).foreach(a => refuseFirst(table, WriterCompatRules.check(table, a)))

@@ -180,7 +180,8 @@ object JoinPoints {
   val FileTotals: JoinPoint = JoinPoint(
     "file-totals",
     "Snapshot.checksumOpt, with numFiles and tableSizeBytes",
-    "what is about to be published is compared with Delta's own totals, where they cost nothing",
+    "what is about to be published is compared with Delta's own totals, where they cost nothing; a " +
+      "log without them is read before a commit, not after it",
     "a wrong total would go unnoticed, or each publishing would read the whole log"
   )
 
@@ -223,6 +224,35 @@ object JoinPoints {
     "Iceberg's readers would see other rows; nobody could tell new files from those of the table"
   )
 
+  val LogSegment: JoinPoint = JoinPoint(
+    "log-segment",
+    "Snapshot.logSegment with deltas, the commits that Delta reads after the checkpoint",
+    "lines that Delta passes over are told by reports, and not taken by an upgrade",
+    "a log in which actions are lost would be called compliant"
+  )
+
+  val RestoredVersion: JoinPoint = JoinPoint(
+    "restored-version",
+    "DeltaOperations.Restore has the version or the timestamp; RestoreTableCommand finds the version " +
+      "by DeltaHistoryManager.getActiveCommitAtTime",
+    "the files of the version are looked at before RESTORE switches the feature on",
+    "RESTORE could switch it on over files that no reader of Iceberg understands"
+  )
+
+  val Transactions: JoinPoint = JoinPoint(
+    "transactions",
+    "Snapshot.transactions, by the options txnAppId and txnVersion of a write",
+    "the rows of a snapshot of an Iceberg writer are appended once",
+    "they would be appended again by a call that is made again"
+  )
+
+  val FilesAsRows: JoinPoint = JoinPoint(
+    "files-as-rows",
+    "DeltaLog.createDataFrame of a snapshot and files",
+    "the rows of files are read as Delta reads them, to be written anew or appended",
+    "files that are written anew would have other rows, or an upgrade would fail"
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -251,6 +281,10 @@ object JoinPoints {
     CommitFiles,
     CommitIds,
     FileTotals,
-    LogStoreWrite
+    LogStoreWrite,
+    LogSegment,
+    RestoredVersion,
+    Transactions,
+    FilesAsRows
   )
 }

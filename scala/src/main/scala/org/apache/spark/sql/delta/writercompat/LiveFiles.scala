@@ -70,8 +70,8 @@ object LiveFiles {
         Iterator.single(files.foldLeft(Found.nothing)(_.and(_, shown, table)))
       }
       .fold(Found.nothing)(_ and _)
-    val schemes = new KnownSchemes(snapshot.deltaLog.newDeltaHadoopConf())
-    val (known, unknown) = found.elsewhere.partition { case (scheme, _) => schemes(scheme) }
+    val reached = new FileSystemsInReach(snapshot.deltaLog.newDeltaHadoopConf())
+    val (known, unknown) = found.elsewhere.partition { case (root, _) => reached(root) }
     LiveFiles(
       found.files,
       found.bytes,
@@ -86,7 +86,7 @@ object LiveFiles {
     files.values.foldLeft(Found.nothing) { (all, where) =>
       val rule = ActionRules.PathsAreWithinReach
       val file = DataAction
-        .Added(where.examples.head, Map.empty, None, false, false, 0L, isSchemeKnown = false)
+        .Added(where.examples.head, Map.empty, None, false, false, 0L, isWithinReach = false)
       val broken = rule.check(table, file).map(FilesViolation(_, where.files, where.examples))
       all.and(Found.nothing.copy(broken = broken.map(rule -> _).toMap))
     }
@@ -125,20 +125,21 @@ object LiveFiles {
       // Delta's own count parses the statistics of each file once more, as a tree.
       val hidden = if (file.deletionVector == null) 0 else file.deletionVector.cardinality
       // A sum with a number that cannot be is none.
+      val isPossible = !violations.exists(_._1 == ActionRules.SizesArePossible)
       val rows = action.statistics.flatMap(_.rowCount).map(_ - hidden).filterNot { rows =>
-        rows < 0 || violations.exists(_._1 == ActionRules.SizesArePossible)
+        rows < 0 || !isPossible
       }
       and(
         Found(
           1,
-          file.size,
+          if (isPossible) file.size else 0,
           rows.getOrElse(0L),
           if (rows.isEmpty) 1 else 0,
           if (file.deletionVector == null) 0 else 1,
           violations.toMap,
           action.location match {
-            case FileLocation.Absolute(scheme) =>
-              Map(scheme -> Elsewhere(1, Vector(FileLocation.printable(file.path))))
+            case FileLocation.Absolute(root) =>
+              Map(root -> Elsewhere(1, Vector(FileLocation.printable(file.path))))
             case _ => Map.empty
           }
         )

@@ -5,9 +5,10 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable}
+import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable, Snapshot}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.{LogFields, MalformedField}
+import org.json4s.MappingException
 
 import java.io.{BufferedReader, InputStreamReader}
 import java.net.URISyntaxException
@@ -22,6 +23,7 @@ object MalformedLog {
   // These come when Delta has not found in the log what it needs of it, and do not say where.
   private val unclear = Set(
     "DELTA_STATE_RECOVER_ERROR",
+    "DELTA_MISSING_PART_FILES",
     "INTERNAL_ERROR",
     "INVALID_JSON_DATA_TYPE",
     "FIELD_NOT_FOUND"
@@ -48,11 +50,35 @@ object MalformedLog {
       case own: IcebergWriterCompatException => throw own
       case NonFatal(e) if isClear(e)         => throw e
       case NonFatal(e)                       =>
-        throw Option.when(isOfLog(e))(first(spark, table)).flatten.fold(left(e)) {
-          case (version, file, field) =>
-            IcebergWriterCompatException.malformedLog(table, version, file, field, e)
-        }
+        throw Option.when(isOfLog(e))(first(spark, table)).flatten.fold(left(e))(_.error(table, e))
     }
+  }
+
+  /**
+   * The same for a step of Delta's on a table with the feature, which fails as it does where the
+   * log is not to blame.
+   */
+  def explainedStep[T](spark: SparkSession, table: => String, snapshot: Snapshot)(step: => T): T =
+    try step
+    catch {
+      case NonFatal(e) if conditionOf(e).isEmpty && isOfValues(e) && hasFeature(snapshot) =>
+        throw first(spark, table).fold(e)(_.error(table, e))
+    }
+
+  private def hasFeature(snapshot: Snapshot): Boolean =
+    Try(snapshot.protocol.isFeatureSupported(WriterCompatTableFeature)).getOrElse(false)
+
+  /** Refuses a version with lines in its log that Delta passes over without a word. */
+  def refusePassedOver(table: String, snapshot: Snapshot): Unit = {
+    val log = snapshot.deltaLog
+    val found = for {
+      commit <- snapshot.logSegment.deltas.iterator.map(_.getPath)
+      version <- versionOf(commit).iterator
+      field <- Using.resource(log.store.readAsIterator(commit, log.newDeltaHadoopConf())) {
+        _.filterNot(_.isBlank).flatMap(LogFields.passedOver).nextOption()
+      }
+    } yield Malformed(version, commit.toString, field)
+    found.nextOption().foreach(malformed => throw malformed.error(table, null))
   }
 
   private def isDeltas(e: Throwable): Boolean =
@@ -66,32 +92,46 @@ object MalformedLog {
     case _                    => None
   }
 
+  private def causesOf(e: Throwable): Seq[Throwable] =
+    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
+
   // What comes of values that are not what somebody expects, rather than of places out of reach.
   private def isOfLog(e: Throwable): Boolean =
-    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).exists {
-      case _: SparkThrowable | _: JsonProcessingException | _: ClassCastException |
-          _: NullPointerException | _: MatchError | _: IllegalArgumentException |
-          _: NoSuchElementException | _: URISyntaxException =>
-        true
-      case _ => false
-    }
+    isOfValues(e) || causesOf(e).exists(_.isInstanceOf[SparkThrowable])
+
+  private def isOfValues(e: Throwable): Boolean = causesOf(e).exists {
+    case _: JsonProcessingException | _: MappingException | _: ClassCastException |
+        _: NullPointerException | _: MatchError | _: IllegalArgumentException |
+        _: NoSuchElementException | _: URISyntaxException =>
+      true
+    // Of a file that is none of Parquet.
+    case e => e.getClass == classOf[RuntimeException]
+  }
+
+  /** What is wrong in a file of the log. */
+  private final case class Malformed(version: Long, file: String, field: MalformedField) {
+
+    def error(table: String, cause: Throwable): IcebergWriterCompatException =
+      IcebergWriterCompatException.malformedLog(table, version, file, field, cause)
+  }
 
   /** The first version with a malformed field, and the file that has it. */
-  private def first(
-      spark: SparkSession,
-      table: String
-  ): Option[(Long, String, MalformedField)] =
+  private def first(spark: SparkSession, table: String): Option[Malformed] =
     try
       folder(spark, table).flatMap { folder =>
         val log = new Path(folder, DeltaLog.LOG_DIR_NAME)
-        val fs = log.getFileSystem(spark.sessionState.newHadoopConf())
-        val commits = fs.listStatus(log).map(_.getPath).toSeq.sortBy(_.getName)
-        commits.iterator
-          .flatMap(file => versionOf(file).map(_ -> file))
-          .flatMap { case (version, file) =>
-            malformed(fs, file).map((version, file.toString, _))
-          }
-          .nextOption()
+        val configuration = spark.sessionState.newHadoopConf()
+        val fs = log.getFileSystem(configuration)
+        val files = fs.listStatus(log).map(_.getPath).toSeq.sortBy(_.getName)
+        val commits = for {
+          file <- files.iterator
+          version <- versionOf(file)
+          field <- malformed(fs, file)
+        } yield Malformed(version, file.toString, field)
+        val checkpoints = new Checkpoints(files, configuration).malformed.map {
+          case (version, file, field) => Malformed(version, file.toString, field)
+        }
+        (commits ++ checkpoints).nextOption()
       }
     // Whoever asked has an error already.
     catch { case NonFatal(_) => None }

@@ -560,7 +560,7 @@ final class Publishing(
     new PublishRules(
       version,
       TableStates.of(name, Moment.Changing, protocol, metadata, TableStates.profile(spark)),
-      new KnownSchemes(log.newDeltaHadoopConf())
+      new FileSystemsInReach(log.newDeltaHadoopConf())
     )
 
   private def commit(

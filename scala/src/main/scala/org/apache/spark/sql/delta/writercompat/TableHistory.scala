@@ -122,7 +122,7 @@ final class TableHistory(spark: SparkSession) {
 
     private def checkActions(when: When, table: TableState, actions: Seq[Action]): Unit = {
       val shown =
-        new DataActions(table, new KnownSchemes(spark.sessionState.newHadoopConf()))
+        new DataActions(table, new FileSystemsInReach(spark.sessionState.newHadoopConf()))
       for {
         action <- actions
         asked <- shown.of(action)

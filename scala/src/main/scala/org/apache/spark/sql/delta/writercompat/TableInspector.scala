@@ -81,6 +81,7 @@ final class TableInspector(spark: SparkSession) {
       audited: Judgement => Seq[Finding]
   ): TableReport = {
     val state = stateOf(table, snapshot)
+    MalformedLog.refusePassedOver(state.name, snapshot)
     val files = LiveFiles.of(snapshot, state)
     val unproven = provenance(table, snapshot, state, files.files)
     report(
@@ -95,10 +96,14 @@ final class TableInspector(spark: SparkSession) {
   /** What the rules find on a version and its files, besides what is known already. */
   def findings(state: TableState, files: LiveFiles, known: Seq[Violation]): Seq[Finding] = {
     val weight = judgement(state, files)
-    (WriterCompatRules.check(state) ++ known)
+    (WriterCompatRules.check(state) ++ known ++ kept(state))
       .map(weight.finding)
       .toSeq ++ files.violations.map(_.finding(weight)) ++ files.elsewhere.map(_.finding)
   }
+
+  // Whoever gave the table the feature let it keep these names.
+  private def kept(state: TableState): Seq[Violation] =
+    if (state.moment == Moment.Changing) NameRules.NoReservedNames.ofExisting(state) else Nil
 
   /** The version of the table that is asked for. */
   def snapshotOf(table: DeltaTableV2, version: Option[Long]): Snapshot = {

@@ -69,13 +69,18 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   def run(): UpgradeResult = {
     val snapshot = table.update()
     if (isOn(snapshot)) {
-      val broken = Upgrading.broken(inspector.check(name, None))
+      val report = inspector.check(name, None)
+      val broken = Upgrading.broken(report)
       if (broken.nonEmpty)
         throw IcebergWriterCompatException.enabledButBroken(
           name,
           broken.map(finding => (finding.rule, finding.found, finding.fix))
         )
-      unchanged(snapshot)
+      unchanged(snapshot).copy(
+        warnings = report.findings
+          .filter(_.severity == Severity.Warning)
+          .map(finding => s"${finding.rule}: ${finding.found} Run: ${finding.fix}")
+      )
     } else {
       val judged = judge(snapshot, None)
       // Nothing is taken away for an upgrade that cannot be.
@@ -282,7 +287,9 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val protocol: Protocol = UpgradedMetadata.protocol(spark, snapshot.protocol, metadata)
 
     val to: TableState =
-      inspector.stateOf(name, protocol, metadata).copy(moment = Moment.Enabling)
+      inspector
+        .stateOf(name, protocol, metadata)
+        .copy(moment = Moment.Enabling, asItIs = Some(from))
 
     val renaming: Renaming = Renaming.of(snapshot.metadata.schema, metadata.schema)
 
@@ -349,6 +356,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   /** Looks at the live files of a version; at those only that an earlier look has not seen. */
   private def judge(snapshot: Snapshot, earlier: Option[Judged]): Judged = {
     val target = Target(snapshot)
+    MalformedLog.refusePassedOver(name, snapshot)
     earlier.filter(_.target.judgesAs(target)) match {
       case None =>
         val found = Upgrading.known(Looked.at(snapshot, target.from.profile)) {

@@ -53,15 +53,17 @@ object VacuumGuard {
       dryRun: Boolean
   ): VacuumCommand.ValidFilesResult = {
     // It refuses a retention that is too short, before anything is done.
-    val valid = VacuumedFiles.valid(
-      spark,
-      basePath,
-      snapshot,
-      retentionMillis.asInstanceOf[Option[AnyRef]],
-      hadoopConf,
-      clock,
-      config
-    )
+    val valid = MalformedLog.explainedStep(spark, TableStates.nameOf(table), snapshot) {
+      VacuumedFiles.valid(
+        spark,
+        basePath,
+        snapshot,
+        retentionMillis.asInstanceOf[Option[AnyRef]],
+        hadoopConf,
+        clock,
+        config
+      )
+    }
     val deletedBefore = retentionMillis match {
       case Some(millis: Long) => clock.getTimeMillis() - millis
       case _                  => snapshot.minFileRetentionTimestamp

@@ -144,8 +144,36 @@ class HostilePathSuite extends PublishedSuite {
     "table function" -> (t => sql(s"SELECT * FROM iceberg_writer_compat_check('${t.name}')"))
   )
 
+  for (path <- Seq("jar:file:/x!/y", "a:b", "%zz", "", "."))
+    test(s"statements on a table with the path '$path' commit nothing, and say where it is") {
+      // Delta itself stops VACUUM at an empty path, before anybody is asked.
+      val statements = Seq("INSERT INTO {t} VALUES (2)", "ALTER TABLE {t} ADD COLUMN z INT") ++
+        Option.unless(Set("", ".")(path))("VACUUM {t} DRY RUN")
+      statements.foreach { text =>
+        val statement = (t: TestTable) => sql(text.replace("{t}", t.name))
+        val broken = adding(guarded, path)
+        val refusal = refused(broken)(statement(broken))
+        val said = refusal.getMessageParameters
+        assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_MALFORMED_LOG")
+        assert(said.get("field") == "add.path" && said.get("version") == "2")
+      }
+    }
+
+  for (
+    path <- Seq("/../etc/passwd", "file://host/x.parquet", "hdfs://no-such-host.invalid/x.parquet")
+  )
+    test(s"the path $path is found, and not published") {
+      val broken = adding(guarded, path)
+      assert(check(broken) == Seq("D9" -> "error"))
+      assert(refused(broken)(publish(broken)).getMessageParameters.get("rule") == "D9")
+      val plain = adding(mapped, path)
+      assert(check(plain).contains("D9" -> "error"))
+      val blocked = refused(plain)(IcebergWriterCompat.enable(spark, plain.name))
+      assert(blocked.getCondition.endsWith("UPGRADE_BLOCKED"))
+    }
+
   // Delta cannot read these logs either.
-  for (path <- Seq("jar:file:/x!/y", "%zz", "", " ", "a\\b", "a\nb"))
+  for (path <- Seq("jar:file:/x!/y", "a:b", ".", "%zz", "", " ", "a\\b", "a\nb"))
     test(s"the path '${path.replace("\n", "(newline)")}' is told in all doors") {
       for (base <- Seq(guarded, mapped); (door, go) <- doors) {
         val broken = adding(base, path)

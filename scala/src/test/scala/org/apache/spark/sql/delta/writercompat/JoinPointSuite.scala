@@ -590,6 +590,59 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     assert(log.store.read(file, conf) == Seq("first"))
   }
 
+  test(JoinPoints.LogSegment.id) {
+    val log = withCommits(4)
+    def commits = log.update().logSegment.deltas.map(_.getPath.getName)
+    assert(commits == (0 to 3).map(i => f"$i%020d.json"))
+    log.checkpoint(log.update(), None)
+    sql(s"INSERT INTO delta.`${log.dataPath}` VALUES (9)")
+    DeltaLog.clearCache()
+    val fresh = DeltaLog.forTable(spark, log.dataPath.toString).update()
+    assert(fresh.logSegment.deltas.map(_.getPath.getName) == Seq(f"${4}%020d.json"))
+  }
+
+  test(JoinPoints.RestoredVersion.id) {
+    val log = withCommits(4)
+    val created = log.update().timestamp
+    def version(restore: DeltaOperations.Restore) =
+      FileHistory.restored(spark, log, None, restore).version
+    assert(version(DeltaOperations.Restore(Some(2), None)) == 2)
+    val text = new java.sql.Timestamp(created).toString
+    assert(version(DeltaOperations.Restore(None, Some(text))) == 3)
+    // The command commits just these files.
+    sql(s"RESTORE TABLE delta.`${log.dataPath}` TO VERSION AS OF 2")
+    def files(snapshot: Snapshot) = snapshot.allFiles.collect().map(_.path).toSet
+    assert(files(log.update()) == files(log.getSnapshotAt(2)))
+    val finders = callersOf(s"$delta/DeltaHistoryManager", "getActiveCommitAtTime")
+    assert(finders.exists(_.startsWith("RestoreTableCommand.")))
+  }
+
+  test(JoinPoints.Transactions.id) {
+    val log = withCommits(1)
+    def append() = spark
+      .sql("SELECT 1 AS id")
+      .write
+      .format("delta")
+      .mode("append")
+      .option("txnAppId", "a")
+      .option("txnVersion", "7")
+      .save(log.dataPath.toString)
+    append()
+    append()
+    val newest = log.update()
+    assert(newest.transactions == Map("a" -> 7L))
+    assert(newest.version == 1)
+  }
+
+  test(JoinPoints.FilesAsRows.id) {
+    val log = withCommits(3)
+    val snapshot = log.update()
+    val file = snapshot.allFiles.collect().toSeq.take(1)
+    val rows = log.createDataFrame(snapshot, file, actionTypeOpt = Some("Test"))
+    assert(rows.schema == snapshot.schema && rows.count() == 1)
+    assert(rows.inputFiles.map(path => new Path(path).getName).toSeq == file.map(_.path))
+  }
+
   test(completeness) {
     assert(testNames - completeness - overrides == JoinPoints.all.map(_.id).toSet)
     assert(JoinPoints.all.map(_.id).distinct.size == JoinPoints.all.size)

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.streaming.Trigger
 import org.icebergwritercompat.Reports
 import org.icebergwritercompat.report.{PlanMode, Severity, Verdict}
@@ -79,6 +80,25 @@ class LoggedPartitionsSuite extends UpgradeTests {
         assert(inLog(table) == inFiles(table))
       }
     }
+  }
+
+  test("a static partition of the marker is refused by Delta, with or without the feature") {
+    val table = partitioned("STRING")
+    val plain = managed()
+    sql(s"CREATE TABLE ${plain.name} (a INT, p STRING) USING delta PARTITIONED BY (p)")
+    Seq(table, plain).foreach { t =>
+      sql(s"INSERT INTO ${t.name} VALUES (1, null), (2, 'x')")
+      val before = (t.log.version, rows(s"SELECT * FROM ${t.name}"))
+      val refusal = intercept[AnalysisException] {
+        sql(s"INSERT OVERWRITE ${t.name} PARTITION (p = '$marker') VALUES (3)")
+      }
+      assert(refusal.getCondition == "DELTA_REPLACE_WHERE_MISMATCH")
+      assert((t.log.version, rows(s"SELECT * FROM ${t.name}")) == before)
+      // What docs/writing.md offers.
+      sql(s"INSERT OVERWRITE ${t.name} PARTITION (p = null) VALUES (3)")
+      assert(rows(s"SELECT * FROM ${t.name}") == Set("[3,null]", "[2,x]"))
+    }
+    assert(inLog(table) == inFiles(table))
   }
 
   test("the marker of null is null, whatever writes it") {

@@ -16,15 +16,7 @@ class PublishRulesSuite extends PublishedSuite {
   private val mapper = new ObjectMapper
   private val nodes = JsonNodeFactory.instance
 
-  private lazy val good: TestTable = {
-    val table = byPath()
-    sql(
-      s"CREATE TABLE ${table.name} (a INT, p INT) USING delta PARTITIONED BY (p) " +
-        s"TBLPROPERTIES ($on)"
-    )
-    sql(s"INSERT INTO ${table.name} VALUES (1, 1), (2, 2)")
-    table
-  }
+  private lazy val good: TestTable = partitionedByP("a INT, p INT", "(1, 1), (2, 2)")
 
   private val emptied: ObjectNode = nodes.objectNode
 

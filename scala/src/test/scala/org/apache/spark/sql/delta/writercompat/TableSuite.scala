@@ -58,6 +58,16 @@ abstract class TableSuite extends AnyFunSuite with SharedSpark {
     table
   }
 
+  /** A table with the feature, partitioned by its column `p`, with these columns and rows. */
+  protected def partitionedByP(columns: String, rows: String): TestTable = {
+    val table = managed()
+    sql(
+      s"CREATE TABLE ${table.name} ($columns) USING delta PARTITIONED BY (p) TBLPROPERTIES ($on)"
+    )
+    sql(s"INSERT INTO ${table.name} VALUES $rows")
+    table
+  }
+
   /** Puts a property into the log as another writer would, whom no guard asks. */
   protected def store(table: TestTable, key: String, value: String): Unit = {
     val metadata = table.log.metadata.deepCopy[ObjectNode]()

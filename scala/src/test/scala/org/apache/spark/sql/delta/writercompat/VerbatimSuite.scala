@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.AnalysisException
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
 import org.icebergwritercompat.{IcebergWriterCompat, Reports}
@@ -34,6 +35,22 @@ class VerbatimSuite extends UpgradeTests {
       val byFunction =
         rows(s"SELECT DISTINCT table_name FROM iceberg_writer_compat_check($argument)")
       assert(byFunction == Set(s"[$name]"))
+      // Spark substitutes in the text of a statement before anybody else sees it.
+      val inText = intercept[AnalysisException] {
+        spark.sql(s"SELECT * FROM iceberg_writer_compat_check('${table.name}')").collect()
+      }
+      assert(inText.getMessage.contains(s"t${spark.conf.get("spark.app.name")}"))
+      val whole = s"'${table.name}'"
+      val ways = Seq(
+        spark.sql(
+          "SELECT DISTINCT table_name FROM iceberg_writer_compat_check(:name)",
+          Map("name" -> table.name)
+        ),
+        spark.sql(
+          s"SELECT DISTINCT table_name FROM iceberg_writer_compat_check(${whole.replace("${", "$' '{")})"
+        )
+      )
+      ways.foreach(way => assert(way.collect().map(_.getString(0)).toSeq == Seq(name)))
       // What is offered says first that it is meant to the letter.
       val fix = report.findings.find(_.rule == "B8").get.fix
       val statement = s"ALTER TABLE $name DROP CONSTRAINT c1"

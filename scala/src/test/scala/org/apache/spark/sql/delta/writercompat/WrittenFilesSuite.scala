@@ -288,6 +288,10 @@ class WrittenFilesSuite extends TableSuite {
     val back = forged.log.version - 1
     val restored = refused(forged)(sql(s"RESTORE TABLE ${forged.name} TO VERSION AS OF $back"))
     assert(restored.getMessageParameters.get("rule") == FooterRules.DaysAreGregorian.id)
+    val history = spark.sql(s"DESCRIBE HISTORY ${forged.name}").where(s"version = $back")
+    val time = history.select("timestamp").collect().head.getTimestamp(0)
+    val byTime = refused(forged)(sql(s"RESTORE TABLE ${forged.name} TO TIMESTAMP AS OF '$time'"))
+    assert(byTime.getMessageParameters == restored.getMessageParameters)
   }
 
   // Encryption
