@@ -54,6 +54,17 @@ lazy val root = (project in file("."))
   .aggregate(spark41)
   .settings(publish / skip := true)
 
+// What the classes that were compiled against the first Delta do with each of the others.
+addCommandAlias(
+  "testOtherDeltas",
+  SparkLine.all
+    .flatMap { l =>
+      val suites = if (l == SparkLine.spark41) "*SmokeSuite *GuardSuite *JoinPointSuite" else "*SmokeSuite"
+      l.deltas.tail.map(version => s"${l.projectId}/${deltaTests(version).id}/testOnly $suites")
+    }
+    .mkString("; ")
+)
+
 def line(l: SparkLine): Project =
   Project(l.projectId, file("target") / l.projectId)
     .configs(DeltaRuntime, IcebergRuntime, TestReaders)

@@ -46,7 +46,9 @@ final class MethodText(find: String => Option[ClassFile]) {
         instruction: AbstractInsnNode
     ): Seq[String] = {
       def line(operands: Any*) =
-        Seq(s"${instruction.getOpcode} ${operands.map(x => stable(String.valueOf(x))).mkString(" ")}")
+        Seq(
+          s"${instruction.getOpcode} ${operands.map(x => stable(String.valueOf(x))).mkString(" ")}"
+        )
       instruction match {
         case _: LineNumberNode | _: FrameNode => Nil
         case i: LabelNode                     => Seq(s"${label(i)}:")
@@ -83,7 +85,9 @@ final class MethodText(find: String => Option[ClassFile]) {
           .flatMap(method => once(s"$owner.$name$desc")(text(owner, method)))
 
     private def anonymous(owner: String, made: TypeInsnNode): Seq[String] =
-      if (made.getOpcode != Opcodes.NEW || !made.desc.startsWith(s"${owner.stripSuffix("$")}$$$$anon")) Nil
+      if (
+        made.getOpcode != Opcodes.NEW || !made.desc.startsWith(s"${owner.stripSuffix("$")}$$$$anon")
+      ) Nil
       else
         node(made.desc).toSeq.flatMap { found =>
           once(made.desc)(found.methods.asScala.toSeq.flatMap(text(made.desc, _)))

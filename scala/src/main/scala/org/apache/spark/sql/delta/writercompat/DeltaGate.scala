@@ -8,6 +8,7 @@ import org.slf4j.LoggerFactory
 
 import java.nio.file.Path
 import scala.util.Using
+import scala.util.control.NonFatal
 
 /**
  * Lets a session start with a Delta that this project was tested with, or with one that has every
@@ -22,7 +23,9 @@ private[writercompat] object DeltaGate {
   /** Refuses a Delta that differs where it matters, and warns of one that was not tested. */
   def admit(version: String): Unit = if (!BuildInfo.testedDeltas.contains(version)) {
     val tested = BuildInfo.testedDeltas.mkString(", ")
-    val differences = differencesOf(DeltaIndex.load())
+    val differences =
+      try differencesOf(DeltaIndex.load())
+      catch { case NonFatal(e) => Seq(s"its class files cannot be compared: $e") }
     if (differences.nonEmpty)
       throw notInstalled(
         "DELTA_VERSION",

@@ -27,10 +27,10 @@ final case class DeltaIndex(
 ) {
 
   /** Each reference by itself. */
-  def allReferences: Seq[DeltaReference] = references.toSeq.sortBy(_._1).flatMap {
-    case (owner, members) =>
+  def allReferences: Seq[DeltaReference] =
+    references.toSeq.sortBy(_._1).flatMap { case (owner, members) =>
       DeltaReference.parse(owner, None) +: members.map(m => DeltaReference.parse(owner, Some(m)))
-  }
+    }
 }
 
 object DeltaIndex {
@@ -42,7 +42,9 @@ object DeltaIndex {
 
   /** The one in this jar. */
   def load(): DeltaIndex =
-    Using.resource(getClass.getResourceAsStream(s"/$name"))(mapper.readValue(_, classOf[DeltaIndex]))
+    Using.resource(getClass.getResourceAsStream(s"/$name"))(
+      mapper.readValue(_, classOf[DeltaIndex])
+    )
 
   /**
    * Run by the build: writes the index into a folder.
@@ -65,9 +67,13 @@ object DeltaIndex {
       if (missing.nonEmpty)
         sys.error(s"Delta $version has not: ${missing.mkString("\n  ", "\n  ", "")}")
     }
-    write(Path.of(target), references, found.map { case (version, delta) =>
-      version -> new Fingerprints(DeltaReferences.inMainJar(delta))
-    })
+    write(
+      Path.of(target),
+      references,
+      found.map { case (version, delta) =>
+        version -> new Fingerprints(DeltaReferences.inMainJar(delta))
+      }
+    )
   }
 
   private def linker(delta: Seq[ClassFile]): Linker = {

@@ -113,8 +113,8 @@ final class DeltaReferences(ours: Seq[ClassFile], compiledAgainst: Linker) {
     }
 
   private def of(instruction: AbstractInsnNode): Seq[DeltaReference] = instruction match {
-    case i: TypeInsnNode   => toClass(i.desc)
-    case i: FieldInsnNode  =>
+    case i: TypeInsnNode  => toClass(i.desc)
+    case i: FieldInsnNode =>
       val static = Set(Opcodes.GETSTATIC, Opcodes.PUTSTATIC)(i.getOpcode)
       toMember(i.owner, Member(if (static) "static-field" else "field", i.name, i.desc))
     case i: MethodInsnNode =>
@@ -160,8 +160,9 @@ final class DeltaReferences(ours: Seq[ClassFile], compiledAgainst: Linker) {
 
   // What a class of ours has from one of Delta's is a member of that.
   private def inherited(from: ClassNode, member: Member): Seq[DeltaReference] = {
-    val declares = from.methods.asScala.exists(m => m.name == member.name && m.desc == member.descriptor) ||
-      from.fields.asScala.exists(f => f.name == member.name && f.desc == member.descriptor)
+    val declares =
+      from.methods.asScala.exists(m => m.name == member.name && m.desc == member.descriptor) ||
+        from.fields.asScala.exists(f => f.name == member.name && f.desc == member.descriptor)
     if (declares) Nil
     else
       compiledAgainst.parents(from).flatMap { parent =>

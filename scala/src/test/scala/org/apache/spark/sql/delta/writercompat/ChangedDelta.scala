@@ -2,7 +2,8 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.launcher.JavaModuleOptions
-import org.apache.xbean.asm9.{MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.tree.ClassNode
+import org.apache.xbean.asm9.{ClassReader, ClassWriter, MethodVisitor, Opcodes}
 import org.icebergwritercompat.bench.Sessions
 
 import java.io.File
@@ -52,7 +53,11 @@ object ChangedDelta {
 
   /** A method is gone. */
   def without(owner: String, method: String): Change = owner -> { bytes =>
-    Some(Weaving.methods(bytes)((_, name, _, next) => if (name == method) null else next))
+    val (node, writer) = (new ClassNode, new ClassWriter(0))
+    new ClassReader(bytes).accept(node, 0)
+    require(node.methods.removeIf(_.name == method))
+    node.accept(writer)
+    Some(writer.toByteArray)
   }
 
   /** A class is gone. */

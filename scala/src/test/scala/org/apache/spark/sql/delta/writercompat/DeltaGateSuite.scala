@@ -129,7 +129,9 @@ class DeltaGateSuite extends AnyFunSuite {
     assert(table.writerFeatures("icebergWriterCompatV1"))
   }
 
-  test("a Delta that was not tested, but is one that was, gives a guarded session and one warning") {
+  test(
+    "a Delta that was not tested, but is one that was, gives a guarded session and one warning"
+  ) {
     val (said, table) = sessionOn(ChangedDelta.version("4.4.9"))
     assert(said.contains("rows: [7]"), said)
     assert(warnings(said).size == 1)

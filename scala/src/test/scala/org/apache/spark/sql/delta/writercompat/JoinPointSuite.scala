@@ -111,9 +111,9 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
         Set("DeltaLog.startTransaction", "OptimisticTransactionImpl.split")
     )
     val subclasses = deltaClasses.filter(_.reader.getSuperName == transaction).map(_.name)
-    assert(subclasses == Seq(s"$delta/v2/interop/DeltaV2OptimisticTransaction"))
-    // It cannot commit, and nothing makes one.
-    assert(callersOf(subclasses.head, "new") == Set.empty)
+    // Delta 4.3 has none, and this one cannot commit, and nothing makes one.
+    assert((subclasses.toSet - s"$delta/v2/interop/DeltaV2OptimisticTransaction") == Set.empty)
+    subclasses.foreach(subclass => assert(callersOf(subclass, "new") == Set.empty))
   }
 
   test(JoinPoints.Split.id) {
