@@ -54,9 +54,22 @@ lazy val root = (project in file("."))
   .aggregate(spark41)
   .settings(publish / skip := true)
 
+// What the classes that were compiled against the first Delta do with each of the others.
+addCommandAlias(
+  "testOtherDeltas",
+  SparkLine.all
+    .flatMap { l =>
+      val suites = if (l == SparkLine.spark41) "*SmokeSuite *GuardSuite *JoinPointSuite" else "*SmokeSuite"
+      l.deltas.tail.map(version => s"${l.projectId}/${deltaTests(version).id}/testOnly $suites")
+    }
+    .mkString("; ")
+)
+
 def line(l: SparkLine): Project =
   Project(l.projectId, file("target") / l.projectId)
     .configs(DeltaRuntime, IcebergRuntime, TestReaders)
+    .configs(l.deltas.flatMap(version => Seq(deltaJars(version), deltaTests(version))): _*)
+    .settings(l.deltas.flatMap(onDelta(l, _)))
     .settings(
       moduleName := s"iceberg-writer-compat_${l.name}",
       scalaVersion := l.scala,
@@ -97,6 +110,7 @@ def line(l: SparkLine): Project =
         "org.apache.iceberg" % name % iceberg % TestReaders intransitive ()
       },
       Compile / resourceGenerators += versionResource(l).taskValue,
+      Compile / products += deltaIndex(l).value,
       Test / fork := true,
       Test / parallelExecution := false,
       Test / baseDirectory := {
@@ -119,10 +133,66 @@ def versionResource(l: SparkLine) = Def.task {
   val target = (Compile / resourceManaged).value / "iceberg-writer-compat.properties"
   IO.write(
     target,
-    s"version=${version.value}\nspark=${l.name}\ndelta=$delta\niceberg=$iceberg\n" +
+    s"version=${version.value}\nspark=${l.name}\ndelta=$delta\n" +
+      s"testedDeltas=${l.deltas.mkString(",")}\niceberg=$iceberg\n" +
       s"sqlite=$sqlite\n"
   )
   Seq(target)
+}
+
+/** Where the jars of a Delta release are resolved, apart from all others. */
+def deltaJars(version: String): Configuration =
+  Configuration.of(s"DeltaJars${version.filter(_.isDigit)}", s"delta-jars-$version").hide
+
+/** The tests with another Delta than the one they were compiled against: `Delta431/testOnly`. */
+def deltaTests(version: String): Configuration = {
+  val digits = version.filter(_.isDigit)
+  Configuration.of(s"Delta$digits", s"delta$digits").extend(Test).hide
+}
+
+def onDelta(l: SparkLine, version: String): Seq[Setting[_]] = {
+  val jars = deltaJars(version)
+  Seq(
+    libraryDependencies ++= Seq(s"delta-spark_${l.name}_2.13", "delta-storage").map { name =>
+      "io.delta" % name % version % jars.name intransitive ()
+    }
+  ) ++ inConfig(deltaTests(version))(
+    Defaults.testTasks ++ Seq(
+      fullClasspath := {
+        val others = (Test / fullClasspath).value
+          .filterNot(_.get(moduleID.key).exists(_.organization == "io.delta"))
+        others ++ Attributed.blankSeq(update.value.select(configurationFilter(jars.name)))
+      }
+    )
+  )
+}
+
+/** Writes what the class files name of Delta, and what each tested Delta is at the join points. */
+def deltaIndex(l: SparkLine) = Def.task {
+  (Compile / compile).value
+  val classes = (Compile / classDirectory).value
+  val folder = target.value / "delta-index"
+  val resolved = update.value
+  val jars = l.deltas.flatMap { version =>
+    resolved.select(configurationFilter(deltaJars(version).name)).map(version -> _)
+  }
+  val classPath = classes +: (Compile / dependencyClasspath).value.map(_.data)
+  val arguments = Seq(folder, classes) ++ jars.map { case (version, jar) => s"$version=$jar" }
+  val log = streams.value.log
+  val write = FileFunction.cached(streams.value.cacheDirectory / "delta-index", FilesInfo.hash) {
+    _ =>
+      new ForkRun(ForkOptions())
+        .run(
+          "org.apache.spark.sql.delta.writercompat.DeltaIndex",
+          classPath,
+          arguments.map(_.toString),
+          log
+        )
+        .get
+      (folder ** "*.json").get.toSet
+  }
+  write((classes ** "*.class").get.toSet ++ jars.map(_._2))
+  folder
 }
 
 /** What Spark itself passes to a driver JVM of this Java version. */

@@ -22,6 +22,11 @@ final case class SparkLine(
   /** The short name users know, such as `4.1`. */
   val name: String = spark.split('.').take(2).mkString(".")
 
+  /** The Delta releases that serve this line and are tested on it, the newest first. */
+  val deltas: Seq[String] = SparkLine.testedDeltas.collect {
+    case (version, lines) if lines(name) => version
+  }
+
   /** The sbt project that builds this line, such as `spark41`. */
   val projectId: String = "spark" + name.replace(".", "")
 }
@@ -29,8 +34,14 @@ final case class SparkLine(
 /** The lines this project supports; the names in `shims` are folders below `scala/shims`. */
 object SparkLine {
 
-  /** The one Delta release the hooks are written for. */
-  val delta = "4.4.0"
+  /** The Delta releases that are tested, the newest first, with the Spark lines they serve. */
+  val testedDeltas: Seq[(String, Set[String])] = Seq(
+    "4.4.0" -> Set("4.0", "4.1", "4.2"),
+    "4.3.1" -> Set("4.0", "4.1")
+  )
+
+  /** The Delta release that everything is compiled against. */
+  val delta: String = testedDeltas.head._1
 
   /** The Iceberg release that tables are published with. */
   val iceberg = "1.12.0"

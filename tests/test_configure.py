@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import importlib_metadata
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -20,6 +24,7 @@ from iceberg_writer_compat import (
     enable_iceberg_writer_compat,
     is_iceberg_writer_compat_enabled,
     maven_coordinate,
+    session,
 )
 from sessions import DELTA_EXTENSION, OWN_EXTENSION
 
@@ -56,9 +61,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package folder with this line's own jar, as a wheel has it."""
     folder = tmp_path / "jars" / f"spark-{LINE}"
     folder.mkdir(parents=True)
-    (folder / f"iceberg-writer-compat_{LINE}_2.13-0.jar").touch()
+    write_jar(folder)
     monkeypatch.setattr(_jars, "_FOLDER", tmp_path / "jars")
     return folder
+
+
+def write_jar(folder: Path, tested: str = "4.4.0,4.3.1") -> None:
+    with zipfile.ZipFile(folder / f"iceberg-writer-compat_{LINE}_2.13-0.jar", "w") as jar:
+        jar.writestr("iceberg-writer-compat.properties", f"delta=4.4.0\ntestedDeltas={tested}\n")
 
 
 def names(jars: str) -> list[str]:
@@ -127,6 +137,77 @@ def test_wheel_keeps_the_packages_and_excludes_of_the_user(package: Path) -> Non
     assert options["spark.jars.excludes"] == "x:y,io.delta:delta-kernel-*,org.scala-lang:*"
 
 
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes the environment one in which another delta-spark is installed."""
+
+    def installed(version: str) -> None:
+        def of(name: str) -> str:
+            return version if name.replace("_", "-") == "delta-spark" else "0.1.0"
+
+        monkeypatch.setattr(session, "version", of)
+        monkeypatch.setattr(importlib_metadata, "version", of)
+
+    return installed
+
+
+@pytest.mark.parametrize("version", ["4.4.0", "4.3.1"])
+def test_a_tested_delta_comes_as_it_is_installed(
+    package: Path, install: Callable[[str], None], version: str
+) -> None:
+    install(version)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        options = configured()
+    assert options["spark.jars.packages"] == f"io.delta:delta-spark_{LINE}_2.13:{version}"
+
+
+def test_staged_jars_of_another_delta_are_left_out(install: Callable[[str], None]) -> None:
+    install("4.3.1")
+    options = configured()
+    assert "delta-spark" not in options["spark.jars"]
+    assert options["spark.jars.packages"] == f"io.delta:delta-spark_{LINE}_2.13:4.3.1"
+
+
+def test_an_untested_delta_gives_a_warning(package: Path, install: Callable[[str], None]) -> None:
+    install("4.4.1")
+    with pytest.warns(UserWarning, match=r"delta-spark 4\.4\.1 .*tested on Spark") as caught:
+        options = configured()
+    assert str(caught[0].message).endswith("run: pip install 'delta-spark==4.4.0'")
+    assert caught[0].filename == __file__
+    assert options["spark.jars.packages"] == f"io.delta:delta-spark_{LINE}_2.13:4.4.1"
+
+
+@pytest.mark.parametrize("version", ["4.3.0", "3.3.2"])
+def test_a_delta_that_is_too_old_is_refused(
+    package: Path, install: Callable[[str], None], version: str
+) -> None:
+    install(version)
+    with pytest.raises(NotInstalledError) as refusal:
+        configured()
+    assert str(refusal.value) == (
+        f"delta-spark {version} is installed, but Iceberg Writer Compat needs 4.3.1 or later on "
+        f"Spark {LINE}; run: pip install 'delta-spark==4.4.0'"
+    )
+
+
+def test_a_delta_that_does_not_serve_the_line_is_refused(
+    package: Path, install: Callable[[str], None]
+) -> None:
+    write_jar(package, tested="4.4.0")
+    install("4.3.1")
+    with pytest.raises(NotInstalledError, match=r"needs 4\.4\.0 or later"):
+        configured()
+
+
+def test_a_delta_of_the_user_is_left_to_the_jar(
+    package: Path, install: Callable[[str], None]
+) -> None:
+    install("3.3.2")
+    options = configured([DELTA_PACKAGE])
+    assert options["spark.jars.packages"] == DELTA_PACKAGE
+
+
 def test_configuring_twice_changes_nothing(package: Path) -> None:
     builder = configure_spark_with_iceberg_writer_compat(SparkSession.Builder())
     once = dict(builder._options)
@@ -164,7 +245,7 @@ def test_other_options_stay() -> None:
 def test_jar_in_a_folder_with_awkward_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "a, b c" / f"spark-{LINE}"
     folder.mkdir(parents=True)
-    (folder / f"iceberg-writer-compat_{LINE}_2.13-0.jar").touch()
+    write_jar(folder)
     monkeypatch.setattr(_jars, "_FOLDER", folder.parent)
     (jar,) = configured()["spark.jars"].split(",")
     assert "a%2C%20b%20c" in jar
@@ -222,9 +303,9 @@ def test_connect_session() -> None:
     # The real class needs gRPC to be imported; a session is known by its module.
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
     derived = type("DatabricksSession", (remote,), {"__module__": "elsewhere"})
-    for session in (remote(), derived()):
+    for remote_session in (remote(), derived()):
         with pytest.raises(SparkConnectNotSupportedError, match="Spark Connect"):
-            enable_iceberg_writer_compat(session, "t")
+            enable_iceberg_writer_compat(remote_session, "t")
 
 
 @pytest.mark.parametrize(

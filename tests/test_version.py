@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -37,6 +38,7 @@ def test_jar() -> None:
         "version": VERSION,
         "spark": line,
         "delta": delta,
+        "testedDeltas": ",".join(_jars.tested_deltas(line)),
         "iceberg": iceberg.stem.removeprefix("iceberg-core-"),
         "sqlite": sqlite.stem.removeprefix("sqlite-jdbc-"),
     }
@@ -46,6 +48,14 @@ def test_jvm(spark: SparkSession) -> None:
     jvm = spark._jvm
     assert jvm is not None
     assert jvm.org.icebergwritercompat.IcebergWriterCompat.version() == VERSION
+
+
+def test_tested_deltas_are_those_of_the_build() -> None:
+    spec = (REPOSITORY / "project" / "SparkLine.scala").read_text()
+    line = _jars.spark_line()
+    lists = dict(re.findall(r'"([\d.]+)" -> Set\(([^)]*)\)', spec))
+    assert _jars.tested_deltas(line) == [v for v, lines in lists.items() if f'"{line}"' in lines]
+    assert _jars.tested_deltas(line)[0] == metadata.version("delta-spark")
 
 
 def test_supported_lines_are_those_of_the_build() -> None:

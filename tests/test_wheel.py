@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pyspark
@@ -71,9 +72,8 @@ def test_session_from_the_wheel(built: Path, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
     run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
     python = environment / "bin" / "python"
-    run(
-        python, "-m", "pip", "install", "-q", wheel, f"pyspark=={pyspark.__version__}", cwd=tmp_path
-    )
+    pins = [f"pyspark=={pyspark.__version__}", f"delta-spark=={metadata.version('delta-spark')}"]
+    run(python, "-m", "pip", "install", "-q", wheel, *pins, cwd=tmp_path)
     script = REPOSITORY / "tests" / "scripts" / "from_wheel.py"
     # -I keeps this checkout out of the module path.
     output = run(python, "-I", script, tmp_path / "warehouse", cwd=tmp_path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+import zipfile
 from pathlib import Path
 
 import pyspark
@@ -40,9 +43,45 @@ def own_jar(line: str) -> Path:
     return found[0]
 
 
-def delta_jars(line: str) -> list[Path]:
-    """Delta's own jars for a Spark line; empty where they were not staged, as in a wheel."""
-    return sorted((_FOLDER / f"spark-{line}" / "delta").glob("*.jar"))
+def delta_jars(line: str, version: str) -> list[Path]:
+    """Delta's own jars for a Spark line, if those of this version were staged; a wheel has none."""
+    staged = sorted((_FOLDER / f"spark-{line}" / "delta").glob("*.jar"))
+    return staged if all(jar.stem.endswith(f"-{version}") for jar in staged) else []
+
+
+def tested_deltas(line: str) -> list[str]:
+    """The Delta releases that the jar for a Spark line was tested with, the newest first."""
+    with zipfile.ZipFile(own_jar(line)) as jar:
+        text = jar.read("iceberg-writer-compat.properties").decode()
+    properties = dict(row.split("=", 1) for row in text.splitlines())
+    return properties["testedDeltas"].split(",")
+
+
+def check_delta(line: str, version: str) -> None:
+    """Compares the installed delta-spark with what the jar was tested with.
+
+    Raises:
+        NotInstalledError: if it is too old to work.
+    """
+    tested = tested_deltas(line)
+    if version in tested:
+        return
+    newest, oldest = tested[0], tested[-1]
+    remedy = f"run: pip install 'delta-spark=={newest}'"
+    if _numbers(version) < _numbers(oldest):
+        raise NotInstalledError(
+            f"delta-spark {version} is installed, but Iceberg Writer Compat needs {oldest} or "
+            f"later on Spark {line}; {remedy}"
+        )
+    warnings.warn(
+        f"delta-spark {version} is installed, which Iceberg Writer Compat was not tested with "
+        f"(tested on Spark {line}: {', '.join(tested)}); if the session does not start, {remedy}",
+        stacklevel=4,
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def iceberg_jars(line: str) -> list[Path]:

@@ -37,9 +37,15 @@ def configure_spark_with_iceberg_writer_compat(
     What the builder has already stays: jars, packages, extensions and the session catalog. Its
     `getOrCreate` checks that commits are guarded, and raises `NotInstalledError` if they are not.
 
+    Delta Lake comes in the version of the installed package delta-spark, unless the builder has a
+    jar or package of it already. A version that was not tested gives a warning.
+
     Args:
         builder: The builder, which is changed and returned.
         extra_packages: Maven coordinates to load besides Delta Lake.
+
+    Raises:
+        NotInstalledError: if the installed delta-spark is too old.
     """
     if type(builder) is not SparkSession.Builder:
         raise TypeError(
@@ -60,9 +66,12 @@ def _set_jars(builder: SparkSession.Builder, extra_packages: list[str]) -> None:
     jars = _entries(builder, "spark.jars")
     packages = _entries(builder, "spark.jars.packages")
     packages += [package for package in extra_packages if package not in packages]
-    staged = [jar.as_uri() for jar in _jars.delta_jars(line)]
     # Two copies of Delta in one class path would leave it to chance which of them is used.
     delta_chosen = any("delta-spark_" in entry for entry in jars + packages)
+    delta = version("delta-spark")
+    if not delta_chosen:
+        _jars.check_delta(line, delta)
+    staged = [jar.as_uri() for jar in _jars.delta_jars(line, delta)]
     wanted = [_jars.own_jar(line).as_uri(), *([] if delta_chosen else staged)]
     if not any(name in entry for entry in jars + packages for name in _ICEBERG):
         wanted += [jar.as_uri() for jar in _jars.iceberg_jars(line)]

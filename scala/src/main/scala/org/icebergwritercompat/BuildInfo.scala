@@ -18,8 +18,11 @@ object BuildInfo {
   /** The Spark line the jar is built for, such as `4.1`. */
   val spark: String = properties.getProperty("spark")
 
-  /** The one Delta release the hooks are written for. */
+  /** The Delta release the jar is compiled against. */
   val delta: String = properties.getProperty("delta")
+
+  /** The Delta releases this jar was tested with, the newest first. */
+  val testedDeltas: Seq[String] = properties.getProperty("testedDeltas").split(',').toSeq
 
   /** The Iceberg release that tables are published with. */
   val iceberg: String = properties.getProperty("iceberg")

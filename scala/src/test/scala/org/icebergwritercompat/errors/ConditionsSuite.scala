@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.rules._
-import org.icebergwritercompat.testing.ClassFiles
+import org.icebergwritercompat.bytecode.ClassFiles
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.net.URL
@@ -280,7 +280,12 @@ class ConditionsSuite extends AnyFunSuite {
     val cause = new NoClassDefFoundError("x")
     val error = IcebergWriterCompatException.notInstalled(
       "DELTA_VERSION",
-      Map("supported" -> "4.4.0", "found" -> "4.3.0"),
+      Map(
+        "tested" -> "4.4.0, 4.3.1",
+        "supported" -> "4.4.0",
+        "found" -> "4.3.0",
+        "differences" -> "\n  - missing: x"
+      ),
       cause
     )
     assert(error.getSqlState == "56038")

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.testing.ClassFiles
+import org.icebergwritercompat.bytecode.ClassFiles
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.lang.reflect.Modifier

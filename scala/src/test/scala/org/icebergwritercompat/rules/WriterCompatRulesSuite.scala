@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.testing.ClassFiles
+import org.icebergwritercompat.bytecode.ClassFiles
 import org.scalatest.funsuite.AnyFunSuite
 
 class WriterCompatRulesSuite extends AnyFunSuite {

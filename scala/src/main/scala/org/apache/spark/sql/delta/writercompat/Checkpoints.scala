@@ -21,8 +21,10 @@ private[writercompat] final class Checkpoints(files: Seq[Path], configuration: C
   def malformed: Iterator[(Long, Path, MalformedField)] =
     files.reverseIterator.flatMap { file =>
       file.getName match {
-        case part(version, _, count) => missingPart(file, version, count.toInt).orElse(inFile(file))
-          .map { case (where, field) => (version.toLong, where, field) }
+        case part(version, _, count) =>
+          missingPart(file, version, count.toInt)
+            .orElse(inFile(file))
+            .map { case (where, field) => (version.toLong, where, field) }
         case whole(version) =>
           inFile(file).map { case (where, field) => (version.toLong, where, field) }
         case _ => None

@@ -74,12 +74,10 @@ private[writercompat] final class ForeignRows(
   }
 
   private def file(data: DataFile): AddFile =
-    AddFile(
-      path = new Path(data.location).toUri.toString,
-      partitionValues = partition(data).getOrElse(Map.empty),
-      size = data.fileSizeInBytes,
-      modificationTime = 0L,
-      dataChange = true
+    Copies.addFile(
+      new Path(data.location).toUri.toString,
+      partition(data).getOrElse(Map.empty),
+      data.fileSizeInBytes
     )
 
   private def partition(data: DataFile): Either[String, Map[String, String]] =

@@ -245,7 +245,9 @@ class GuardedTransaction(
       finally committingLarge = None
     // Delta runs no hooks after such a commit.
     if (isPublished)
-      committed.foreach(done => runPostCommitHooks(done.copy(postCommitHooks = Seq(PublishHook))))
+      committed.foreach(done =>
+        runPostCommitHooks(Copies.of(done, "postCommitHooks" -> Seq(PublishHook)))
+      )
     result
   }
 

@@ -66,11 +66,11 @@ object RewrittenFiles {
         liveRows(session, from, files) ->
           Described(session, s"Writing ${files.size} data file(s) of $table anew") {
             // What the statistics say is not needed to read the files, and may be much.
-            val lean = files.map(file => inUtc(spark, timestamps)(file.copy(stats = null)))
+            val lean = files.map(file => inUtc(spark, timestamps)(Copies.of(file, "stats" -> null)))
             val data = from.deltaLog.createDataFrame(from, lean, actionTypeOpt = Some("Upgrade"))
             new IntoFolder(txn, folder)
               .writeFiles(widened(data, txn.metadata.schema), None, isOptimize = true, Nil)
-              .collect { case file: AddFile => file.copy(dataChange = false) }
+              .collect { case file: AddFile => Copies.of(file, "dataChange" -> false) }
           }
       }
     }
@@ -146,9 +146,10 @@ object RewrittenFiles {
       def instant(text: String): String = DateTimeUtils
         .stringToTimestamp(UTF8String.fromString(text), zone)
         .fold(text)(DateTimeUtils.microsToInstant(_).toString)
-      file.copy(partitionValues = file.partitionValues.map { case (name, value) =>
+      val values = file.partitionValues.map { case (name, value) =>
         name -> (if (timestamps(name) && value != null) instant(value) else value)
-      })
+      }
+      Copies.of(file, "partitionValues" -> values)
     }
 
   // Large enough that a file is split only where cores would wait for work otherwise.

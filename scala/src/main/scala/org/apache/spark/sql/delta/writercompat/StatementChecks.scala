@@ -1,7 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.{SaveMode, SparkSession}
-import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, ResolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
@@ -47,6 +47,9 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       }
     case save: SaveIntoDataSourceCommand if save.dataSource.isInstanceOf[DeltaDataSource] =>
       PublishProperties.refuseOptions(pathIn(save.options), save.options)
+    // The first child is the table that changes.
+    case change @ (_: DeleteFromTable | _: UpdateTable | _: MergeIntoTable | _: TruncateTable) =>
+      tableOf(change.children.head).foreach(refuseKernelWrite)
     case stream: WriteToStream =>
       refuseKernelWrite(stream.sink)
       stream.sink match {
@@ -172,6 +175,12 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       val after = table.copy(properties = table.properties ++ normalized)
       DryRun.refuseFirst(after, WriterCompatRules.check(after))
     }
+  }
+
+  private def tableOf(plan: LogicalPlan): Option[Table] = EliminateSubqueryAliases(plan) match {
+    case relation: DataSourceV2Relation => Some(relation.table)
+    case resolved: ResolvedTable        => Some(resolved.table)
+    case _                              => None
   }
 
   private object Guarded {

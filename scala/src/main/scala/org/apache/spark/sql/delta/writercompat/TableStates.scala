@@ -57,7 +57,7 @@ object TableStates {
 
   /** How a statement refers to the table of a transaction. */
   def nameOf(spark: SparkSession, transaction: TransactionHelper): String =
-    nameOf(spark, transaction.catalogTable, transaction.dataPath)
+    nameOf(spark, transaction.catalogTable, transaction.deltaLog.dataPath)
 
   /** How a statement refers to a table of which Delta knows so much. */
   def nameOf(spark: SparkSession, catalogTable: Option[CatalogTable], folder: Path): String =

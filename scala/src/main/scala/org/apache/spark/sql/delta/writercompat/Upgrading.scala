@@ -492,10 +492,11 @@ private[writercompat] final class Rekeying(renaming: Renaming)
     extends (AddFile => AddFile)
     with Serializable {
 
-  override def apply(file: AddFile): AddFile = file.copy(
-    partitionValues = Option(file.partitionValues).map(renaming.partitionValues).orNull,
-    stats = renaming.statistics(file.stats),
-    dataChange = false
+  override def apply(file: AddFile): AddFile = Copies.of(
+    file,
+    "partitionValues" -> Option(file.partitionValues).map(renaming.partitionValues).orNull,
+    "stats" -> renaming.statistics(file.stats),
+    "dataChange" -> false
   )
 }
 
@@ -513,7 +514,7 @@ private final class Entering(rekeying: Rekeying, rowCounts: Broadcast[Map[String
 private object Entering {
 
   def counted(file: AddFile, rows: Long): AddFile =
-    file.copy(stats = FileStatistics.withRowCount(file.stats, rows))
+    Copies.of(file, "stats" -> FileStatistics.withRowCount(file.stats, rows))
 }
 
 /** Reads the footers of some files on an executor, and tells of those that cannot stay. */

@@ -98,9 +98,7 @@ object WriterCompatHooks {
         "CLASS_LOADERS",
         Map("deltaLoader" -> s"$loader", "ownLoader" -> s"${getClass.getClassLoader}")
       )
-    val version = io.delta.VERSION
-    if (version != BuildInfo.delta)
-      throw notInstalled("DELTA_VERSION", Map("supported" -> BuildInfo.delta, "found" -> version))
+    DeltaGate.admit(io.delta.VERSION)
   }
 
   private def at(joinPoint: JoinPoint)(step: => Unit): Unit =

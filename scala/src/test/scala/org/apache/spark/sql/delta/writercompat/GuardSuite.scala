@@ -184,7 +184,7 @@ class GuardSuite extends TableSuite {
     val version = table.log.version
     intercept[DeltaConcurrentModificationException] {
       part.commit(
-        files.map(file => file.copy(path = s"new-${file.path}")),
+        files.map(file => Copies.of(file, "path" -> s"new-${file.path}")),
         DeltaOperations.ManualUpdate
       )
     }

@@ -67,6 +67,38 @@ class KernelConnectorSuite extends TableSuite {
     }
   }
 
+  private val changes: Seq[(String, TestTable => String)] = Seq(
+    "DELETE" -> (table => s"DELETE FROM ${table.name}"),
+    "DELETE of a partition" -> (table => s"DELETE FROM ${table.name} WHERE p = 1"),
+    "TRUNCATE" -> (table => s"TRUNCATE TABLE ${table.name}"),
+    "UPDATE" -> (table => s"UPDATE ${table.name} SET id = 5"),
+    "MERGE" -> (table =>
+      s"MERGE INTO ${table.name} USING (SELECT 1 AS id) s ON ${table.name}.id = s.id " +
+        "WHEN MATCHED THEN DELETE"
+    )
+  )
+
+  // Of these, Kernel's connector has a DELETE of its own in Delta releases after 4.4.
+  for ((way, statement) <- changes)
+    test(s"$way: Kernel's change to a table with the feature is refused, Delta's is not") {
+      val table = managed()
+      sql(
+        s"CREATE TABLE ${table.name} (id BIGINT, p INT) USING delta PARTITIONED BY (p) " +
+          s"TBLPROPERTIES ($on)"
+      )
+      sql(s"INSERT INTO ${table.name} VALUES (1, 1)")
+      val error = refused(table)(strictly(sql(statement(table))))
+      assert(error.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.UNGUARDED_WRITE")
+      strictly {
+        sql(error.getMessageParameters.get("fix"))
+        // Delta has no TRUNCATE.
+        if (way != "TRUNCATE") sql(statement(table))
+      }
+      val left = if (way == "UPDATE") Set("[5]") else Set.empty
+      if (way != "TRUNCATE") assert(rows(s"SELECT id FROM ${table.name}") == left)
+      assertCompliant(table)
+    }
+
   test("a table with the feature can be read by Kernel's connector") {
     val table = created(on)
     assert(strictly(rows(s"SELECT * FROM ${table.name}")) == Set("[1]"))

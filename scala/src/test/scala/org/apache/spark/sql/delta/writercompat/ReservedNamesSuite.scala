@@ -124,9 +124,13 @@ class ReservedNamesSuite extends UpgradeTests {
       () => sql(s"ALTER TABLE ${table.name} ADD COLUMN _deleted BOOLEAN"),
       () => sql(s"ALTER TABLE ${table.name} RENAME COLUMN name TO _deleted"),
       () =>
-        frame.write.format("delta").mode("append").option("mergeSchema", "true").saveAsTable(
-          table.name
-        )
+        frame.write
+          .format("delta")
+          .mode("append")
+          .option("mergeSchema", "true")
+          .saveAsTable(
+            table.name
+          )
     )
     doors.foreach(door => reserved(table, "N2+")(door()))
     reserved(table, "N2+") {

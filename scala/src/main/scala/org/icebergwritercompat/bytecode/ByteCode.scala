@@ -1,4 +1,4 @@
-package org.icebergwritercompat.testing
+package org.icebergwritercompat.bytecode
 
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, Handle, Label, MethodVisitor, Opcodes}
 
@@ -48,8 +48,27 @@ object ByteCode {
     found.toSeq.map(m => MethodCode(file.name, m.name, m.descriptor, m.steps.toSeq))
   }
 
+  /**
+   * The methods in which something is called or made, as `Class.method`; a lambda counts as the
+   * method that makes it.
+   */
+  def callersOf(methods: Seq[MethodCode], called: Call): Set[String] =
+    methods
+      .filter(_.steps.contains(Right(called)))
+      // Every method of a trait has a static twin, which only passes the call on.
+      .filterNot(method => method.name == s"${called.name}$$")
+      .map(method => s"${method.owner.split('/').last}.${method.source}")
+      .toSet
+
   /** The calls of the one method of this name, those of its lambdas where they are made. */
-  def calls(file: ClassFile, method: String): Seq[Call] = {
+  def calls(file: ClassFile, method: String): Seq[Call] =
+    methods(file).filter(_.name == method) match {
+      case Seq(one) => calls(file, one)
+      case found    => throw new NoSuchMethodException(s"$method is there ${found.size} times")
+    }
+
+  /** The calls of a method, those of its lambdas where they are made. */
+  def calls(file: ClassFile, method: MethodCode): Seq[Call] = {
     val all = methods(file)
     def of(code: MethodCode): Seq[Call] = code.steps.flatMap {
       case Right(call)  => Seq(call)
@@ -61,10 +80,7 @@ object ByteCode {
           }
           .flatMap(of)
     }
-    all.filter(_.name == method) match {
-      case Seq(one) => of(one)
-      case found    => throw new NoSuchMethodException(s"$method is there ${found.size} times")
-    }
+    of(method)
   }
 }
 

@@ -1,4 +1,4 @@
-package org.icebergwritercompat.testing
+package org.icebergwritercompat.bytecode
 
 import org.apache.xbean.asm9.ClassReader
 
@@ -27,12 +27,14 @@ final case class ClassFile(name: String, bytes: Array[Byte]) {
   }
 
   /** Whether a name or text stands in the constant pool; much faster than reading the methods. */
-  def mentions(text: String): Boolean = {
+  def mentions(texts: String*): Boolean = {
     val reader = this.reader
+    val byLength = texts.groupBy(_.length)
     items(reader).filter(reader.readByte(_) == textTag).exists { item =>
       val length = reader.readUnsignedShort(item + 1)
-      length == text.length &&
-      (0 until length).forall(i => reader.readByte(item + 3 + i) == text.charAt(i).toInt)
+      byLength.getOrElse(length, Nil).exists { text =>
+        (0 until length).forall(i => reader.readByte(item + 3 + i) == text.charAt(i).toInt)
+      }
     }
   }
 
@@ -58,7 +60,8 @@ object ClassFiles {
       .filter(path => path.getFileName.toString.startsWith(prefix))
       .flatMap(in)
 
-  private def in(location: Path): Seq[ClassFile] =
+  /** Those of a jar or a folder. */
+  def in(location: Path): Seq[ClassFile] =
     if (Files.isDirectory(location))
       Using.resource(Files.walk(location)) { paths =>
         paths.iterator.asScala
