@@ -28,12 +28,12 @@ private[writercompat] object Copies {
 
   /** A file as a commit would add it, with nothing said of it but this. */
   def addFile(path: String, partitionValues: Map[String, String], size: Long): AddFile = {
-    val empty = """{"add":{"path":"x","partitionValues":{},"size":0,"modificationTime":0,""" +
-      """"dataChange":true}}"""
-    Action.fromJson(empty) match {
+    val text = """{"add":{"path":"x","size":0,"modificationTime":0,"dataChange":true}}"""
+    Action.fromJson(text) match {
       case file: AddFile =>
-        of(file, "path" -> path, "partitionValues" -> partitionValues, "size" -> size)
-      case other => throw new IllegalStateException(s"Delta reads $empty as $other")
+        val said = Seq("path" -> path, "partitionValues" -> partitionValues, "size" -> size)
+        of(file, said :+ ("tags" -> null): _*)
+      case other => throw new IllegalStateException(s"Delta reads $text as $other")
     }
   }
 }
