@@ -222,7 +222,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
       there
     }
 
-    // A whole number of at most 18 digits, with nothing after it that belongs to it.
+    // A whole number that a long can be, with nothing after it that belongs to it.
     private def isNumber: Boolean = {
       val begin = at
       if (at < text.length && text.charAt(at) == '-') at += 1
@@ -231,11 +231,21 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
       val end = at
       at = begin
       val digits = end - first
-      val plain = digits > 0 && digits <= 18 && (digits == 1 || text.charAt(first) != '0') &&
-        end < text.length && (text.charAt(end) == ',' || text.charAt(end) == '}')
+      val plain = digits > 0 && isLong(first, digits) &&
+        (digits == 1 || text.charAt(first) != '0') && end < text.length && (text.charAt(
+          end
+        ) == ',' || text.charAt(end) == '}')
       if (plain) numberEnd = end
       plain
     }
+
+    // The least of all is left to a parser.
+    private def isLong(first: Int, digits: Int): Boolean =
+      digits < greatest.length || digits == greatest.length && {
+        var i = 0
+        while (i < digits && text.charAt(first + i) == greatest.charAt(i)) i += 1
+        i == digits || text.charAt(first + i) < greatest.charAt(i)
+      }
 
     private var numberEnd = 0
 
@@ -323,6 +333,8 @@ object IcebergMetrics {
   private val namePrefix = "\"col-"
 
   private val mostById = 10000
+
+  private val greatest = Long.MaxValue.toString
 
   /** A column that has metrics. */
   private final class Leaf(fieldId: Int, val dataType: Type) {

@@ -223,7 +223,7 @@ final class IcebergPublisher(
           // Manifests do not tell it.
           .set(SnapshotSummary.ADDED_FILE_SIZE_PROP, written.bytes.toString)
           .commit()
-      val snapshot = Option.when(manifests.nonEmpty)(staged.current().currentSnapshot)
+      val snapshot = newSnapshot(prepared, staged)
       commit(None, definition = Some(definition), snapshot, version)
       Published(snapshot.size, written.files, 0)
     } catch {
@@ -252,6 +252,7 @@ final class IcebergPublisher(
     val prepared = definition.fold(base)(define(Some(base), _))
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
+      mergeManifests(staged)
       val files = new DataFiles(prepared)
       val added = commit.added.map(files.of)
       val removed = found(staged.current(), replaced(commit).map(files.location))
@@ -265,6 +266,7 @@ final class IcebergPublisher(
       } && agrees(staged.current().currentSnapshot, totals)
       if (fits) {
         this.commit(Some(base), definition, snapshot, commit.version)
+        tidy(staged)
         Some(Published(snapshot.size, added.size.toLong, removed.size.toLong))
       } else {
         discard(staged)
@@ -374,15 +376,34 @@ final class IcebergPublisher(
     }
   }
 
+  // The snapshot that this makes is not published: the next one has its manifests.
+  private def mergeManifests(staged: StagedOperations): Unit =
+    Option(staged.current().currentSnapshot).foreach { snapshot =>
+      val due = ManifestMerging.due(snapshot.dataManifests(staged.io()).asScala)
+      if (due.nonEmpty)
+        new BaseTable(staged, name)
+          .rewriteManifests()
+          .rewriteIf(manifest => due(manifest.path))
+          .clusterBy(_ => "")
+          .commit()
+    }
+
   private def noting[T <: SnapshotUpdate[T]](update: T, version: DeltaVersion): T = {
     update.set(DeltaVersionProperty, version.number.toString)
     version.mark.foreach(mark => update.set(DeltaCommitProperty, mark.toString))
     update
   }
 
+  // None if there are only merged manifests.
   private def newSnapshot(before: TableMetadata, staged: StagedOperations): Option[Snapshot] =
-    Option(staged.current().currentSnapshot).filter { snapshot =>
-      Option(before.currentSnapshot).forall(_.snapshotId != snapshot.snapshotId)
+    staged.made.lastOption.filter(_.summary.containsKey(DeltaVersionProperty)).map { made =>
+      rewritten(made) { json =>
+        Option(before.currentSnapshot).foreach { parent =>
+          json.put("parent-snapshot-id", parent.snapshotId)
+        }
+        json.get("summary").asInstanceOf[ObjectNode].remove(unread.asJava)
+        ()
+      }
     }
 
   private def agrees(snapshot: Snapshot, totals: FileTotals): Boolean = {
@@ -440,8 +461,10 @@ final class IcebergPublisher(
     }
     val changed = MetadataTimes.build(prepared, base)
     undecided = true
-    try operations.commit(base.orNull, changed)
-    catch {
+    try {
+      operations.commit(base.orNull, changed)
+      undecided = false
+    } catch {
       case e: CommitFailedException =>
         undecided = false
         throw e
@@ -463,9 +486,15 @@ final class IcebergPublisher(
     }
 
   // Iceberg goes on from the totals of before, right or wrong.
-  private def withTotal(made: Snapshot, property: String, total: Long): Snapshot = {
-    val json = mapper.readTree(SnapshotParser.toJson(made))
-    json.get("summary").asInstanceOf[ObjectNode].put(property, total.toString)
+  private def withTotal(made: Snapshot, property: String, total: Long): Snapshot =
+    rewritten(made) { json =>
+      json.get("summary").asInstanceOf[ObjectNode].put(property, total.toString)
+      ()
+    }
+
+  private def rewritten(made: Snapshot)(change: ObjectNode => Unit): Snapshot = {
+    val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
+    change(json)
     SnapshotParser.fromJson(json.toString)
   }
 
@@ -566,15 +595,27 @@ final class IcebergPublisher(
 
   // What a snapshot that never was has written is nobody's. A commit may have failed after others
   // could see it, or before they will, and then all of it is theirs.
-  private def discard(staged: StagedOperations): Unit =
-    Option(staged.current().currentSnapshot)
-      .filterNot(made => undecided || isPublished(made.snapshotId))
-      .foreach { made =>
-        val own = made.allManifests(operations.io).asScala.filter { manifest =>
-          manifest.snapshotId == null || manifest.snapshotId == made.snapshotId
-        }
-        delete(own.map(_.path).toSeq :+ made.manifestListLocation)
-      }
+  private def discard(staged: StagedOperations): Unit = {
+    val made = staged.made
+    if (!undecided && !made.exists(snapshot => isPublished(snapshot.snapshotId)))
+      delete(made.flatMap(filesOf).distinct)
+  }
+
+  // Merged manifests of which the published snapshot has others again, and their own list.
+  private def tidy(staged: StagedOperations): Unit = {
+    val (published, merged) = staged.made.partition(_.summary.containsKey(DeltaVersionProperty))
+    if (merged.nonEmpty) {
+      val kept = published.flatMap(_.allManifests(operations.io).asScala.map(_.path)).toSet
+      delete(merged.flatMap(filesOf).filterNot(kept))
+    }
+  }
+
+  private def filesOf(made: Snapshot): Seq[String] = {
+    val own = made.allManifests(operations.io).asScala.filter { manifest =>
+      manifest.snapshotId == null || manifest.snapshotId == made.snapshotId
+    }
+    own.map(_.path).toSeq :+ made.manifestListLocation
+  }
 
   private def isPublished(snapshotId: Long): Boolean =
     Option(operations.refresh()).exists(_.snapshot(snapshotId) != null)
@@ -757,7 +798,7 @@ object IcebergPublisher {
 
   private val metricsPrefix = TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX
 
-  private val manifestBytes = 256L * 1024
+  private val manifestBytes = ManifestMerging.targetBytes
 
   // A reader who begins with one of them can go on.
   private val previousVersions = 8
@@ -779,7 +820,8 @@ object IcebergPublisher {
     // Each version of the metadata lists all snapshots.
     TableProperties.METADATA_PREVIOUS_VERSIONS_MAX -> previousVersions.toString,
     // What removes a file rewrites one manifest.
-    TableProperties.MANIFEST_TARGET_SIZE_BYTES -> manifestBytes.toString
+    TableProperties.MANIFEST_TARGET_SIZE_BYTES -> manifestBytes.toString,
+    TableProperties.MANIFEST_MERGE_ENABLED -> "false"
   )
 
   /** Whether publishing sets or removes a property of this name. */
@@ -788,6 +830,10 @@ object IcebergPublisher {
 
   /** What a file is called in its folder. */
   def fileName(location: String): String = location.substring(location.lastIndexOf('/') + 1)
+
+  // Each version of the metadata has them for each snapshot, and no reader asks for them.
+  private val unread =
+    Seq("manifests-created", "manifests-kept", "manifests-replaced", "iceberg-version")
 
   private val filesPerLook = 250
 

@@ -4,8 +4,6 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableMetadataParser}
 
-import scala.jdk.CollectionConverters._
-
 /**
  * The times of metadata never go back, whatever the clock says.
  *
@@ -28,16 +26,12 @@ private[iceberg] object MetadataTimes {
    * that nothing in it is later than the present time.
    */
   def withoutPast(table: TableMetadata): TableMetadata = {
-    val current = Option(table.currentSnapshot).map(_.snapshotId)
-    val past = table.snapshots.asScala.map(_.snapshotId).filterNot(current.contains).toSet
-    val builder = TableMetadata.buildFrom(table).removeSnapshots(past.map(Long.box).asJava)
-    val json = tree(TableMetadataParser.toJson(build(builder, Some(table))))
-    Seq("snapshot-log", "metadata-log").foreach(json.putArray)
-    json.path("snapshots").forEach { snapshot =>
-      snapshot.asInstanceOf[ObjectNode].remove("parent-snapshot-id")
-      ()
+    val current = Option(table.currentSnapshot).map { snapshot =>
+      val json = tree(SnapshotParser.toJson(snapshot))
+      json.remove("parent-snapshot-id")
+      SnapshotParser.fromJson(json.toString)
     }
-    TableMetadataParser.fromJson(null: String, json.toString)
+    TableMetadataParser.fromJson(null: String, MetadataJson.withoutPast(table, current))
   }
 
   /**

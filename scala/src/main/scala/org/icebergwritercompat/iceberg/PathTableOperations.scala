@@ -3,19 +3,12 @@ package org.icebergwritercompat.iceberg
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
 import org.apache.iceberg.exceptions.CommitFailedException
-import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.iceberg.io.{FileIO, LocationProvider}
-import org.apache.iceberg.{
-  CatalogUtil,
-  LocationProviders,
-  TableMetadata,
-  TableMetadataParser,
-  TableProperties
-}
+import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.slf4j.{Logger, LoggerFactory}
 
-import java.io.FileNotFoundException
+import java.io.{BufferedOutputStream, FileNotFoundException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
 import java.util.UUID
@@ -53,11 +46,13 @@ final class PathTableOperations(
 
   import PathTableOperations._
 
-  private val files = new HadoopFileIO(conf)
+  private lazy val disk = LocalDisk.fileSystem(root, conf)
+
+  private val files = new MetadataFiles(conf, disk)
 
   private val folder = new Path(root, "metadata")
 
-  private lazy val fs = new CommittingFileSystem(root.getFileSystem(conf), writeOnce)
+  private lazy val fs = new CommittingFileSystem(disk, writeOnce)
 
   private var seen: Option[Seen] = None
 
@@ -231,18 +226,15 @@ final class PathTableOperations(
   }
 
   private def write(number: Int, metadata: TableMetadata): Unit = {
-    val codec = TableMetadataParser.Codec.fromName(
-      metadata.property(
-        TableProperties.METADATA_COMPRESSION,
-        TableProperties.METADATA_COMPRESSION_DEFAULT
-      )
-    )
-    val ending = TableMetadataParser.getFileExtension(codec)
+    // Compressed, it would not be found in a folder by all readers.
+    val ending = endings.head
     val written = new Path(folder, s"${UUID.randomUUID}$ending")
     val file = new Path(folder, s"v$number$ending")
     def won = fileOf(number).isEmpty && fs.rename(written, file)
     try {
-      TableMetadataParser.write(metadata, io().newOutputFile(written.toString))
+      Using.resource(new BufferedOutputStream(io().newOutputFile(written.toString).create())) {
+        MetadataJson.write(metadata, _)
+      }
       if (!won) throw lost(number)
     } catch {
       case NonFatal(e) =>

@@ -2,9 +2,10 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
-import org.apache.iceberg.{LocationProviders, TableMetadata, TableOperations}
+import org.apache.iceberg.{LocationProviders, Snapshot, TableMetadata, TableOperations}
 
 import java.util.UUID
+import scala.jdk.CollectionConverters._
 
 /**
  * Where a table is published: the metadata that readers see there, and the atomic step to the next.
@@ -87,9 +88,15 @@ private[iceberg] final class StagedOperations(start: TableMetadata, real: TableO
 
   private var metadata = start
 
+  private val before = start.snapshots.asScala.map(_.snapshotId).toSet
+
   override def current(): TableMetadata = metadata
 
   override def refresh(): TableMetadata = metadata
+
+  /** The snapshots that were made here, oldest first. */
+  def made: Seq[Snapshot] =
+    metadata.snapshots.asScala.filterNot(snapshot => before(snapshot.snapshotId)).toSeq
 
   override def commit(base: TableMetadata, updated: TableMetadata): Unit = {
     if (base ne metadata) throw new CommitFailedException("the staged table has changed")

@@ -234,7 +234,10 @@ private final class PublishWorker(folder: Path) {
   /** The bytes and files in the folder of a table's metadata. */
   def size(name: String): Seq[Double] =
     Using.resource(Files.list(path(name).resolve("metadata"))) { files =>
-      val sizes = files.iterator.asScala.map(file => Files.size(file)).toVector
+      val sizes = files.iterator.asScala
+        .filterNot(_.getFileName.toString.startsWith("."))
+        .map(file => Files.size(file))
+        .toVector
       Seq(sizes.sum.toDouble, sizes.size.toDouble)
     }
 
