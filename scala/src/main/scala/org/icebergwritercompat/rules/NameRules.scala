@@ -104,6 +104,7 @@ object NameRules {
         "No two fields have the same full name, parts joined by dots and letters in any case; nor " +
           "does a short name, which leaves out `element` or `value` above the fields of a struct, " +
           "differ from another name in the case of letters alone.",
+        "Iceberg's index of names holds one column by each name, and fails on two.",
         Clause(IcebergCode, "IndexByName"),
         Clause(IcebergCode, "TypeUtil.indexByLowerCaseName"),
         Clause(DeltaProtocol, "Schema Serialization Format")
@@ -153,6 +154,7 @@ object NameRules {
       extends TableRule(
         "N2",
         s"No new table has a column called ${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
+        "Iceberg's connector for Spark reads no table that has such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -166,6 +168,7 @@ object NameRules {
       extends ChangeRule(
         "N2+",
         "No column is added under, or renamed to, a name of Iceberg's metadata columns.",
+        "Iceberg's connector for Spark reads no table that has such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -181,6 +184,7 @@ object NameRules {
       extends TableRule(
         "N3",
         "Every struct has a field.",
+        "Parquet cannot store a struct without fields, so Iceberg cannot write the table.",
         Clause(IcebergCode, "TypeToMessageType")
       ) {
 
