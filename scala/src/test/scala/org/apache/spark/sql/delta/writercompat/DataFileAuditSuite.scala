@@ -342,7 +342,7 @@ class DataFileAuditSuite extends TableSuite {
     }
     val result = audit(table)
     assert(
-      result.findings.map(f => (f.rule, f.found, f.examples)) == Seq(
+      result.findings.map(f => (f.rule.id, f.found, f.examples)) == Seq(
         (
           "D1f",
           "the log says another number of rows",
@@ -384,7 +384,7 @@ class DataFileAuditSuite extends TableSuite {
   private def unreadable(reason: String, detail: String)(table: TestTable): Unit = {
     val result = audit(table)
     assert(
-      result.findings.map(f => (f.rule, f.column, f.found, f.files)) ==
+      result.findings.map(f => (f.rule.id, f.column, f.found, f.files)) ==
         Seq(("E0", None, reason, 1))
     )
     val example = result.findings.head.examples.head
