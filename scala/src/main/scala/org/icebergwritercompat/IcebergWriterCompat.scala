@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.{Column, DataFrame, SparkSession}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.ReportJson
-import org.icebergwritercompat.rules.WriterCompatRules
+import org.icebergwritercompat.rules.Contracts
 
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
@@ -217,13 +217,13 @@ object IcebergWriterCompat {
   /** One rule as JSON, its id in letters of any case. */
   def explain(rule: String): String =
     ReportJson.of(
-      WriterCompatRules.all.find(_.id.equalsIgnoreCase(rule)).getOrElse {
-        throw IcebergWriterCompatException.noSuchRule(rule, WriterCompatRules.all.map(_.id))
+      Contracts.default.rules.all.find(_.id.equalsIgnoreCase(rule)).getOrElse {
+        throw IcebergWriterCompatException.noSuchRule(rule, Contracts.default.rules.all.map(_.id))
       }
     )
 
   /** All rules as a JSON array. */
-  def rules: String = ReportJson.of(WriterCompatRules.all)
+  def rules: String = ReportJson.of(Contracts.default.rules.all)
 
   // What is wrong with the log is told by the field; all else as it comes.
   private def explained[T](spark: SparkSession, table: String)(answer: => T): T =

@@ -58,9 +58,6 @@ object WriterCompat {
   /** The physical name a column with this id must have. */
   def physicalName(id: Long): String = "col-" + id
 
-  /** Whether a set of table properties has the feature switched on. */
-  def isEnabled(properties: Map[String, String]): Boolean = isTrue(properties.get(Enabled))
-
   /** Whether a set of table properties asks for publishing after each commit. */
   def isPublished(properties: Map[String, String]): Boolean = isTrue(properties.get(Publish))
 

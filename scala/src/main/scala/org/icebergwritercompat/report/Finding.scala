@@ -1,15 +1,7 @@
 package org.icebergwritercompat.report
 
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{
-  ActionRules,
-  Fix,
-  Location,
-  Reasons,
-  SchemaNode,
-  TableState,
-  Violation
-}
+import org.icebergwritercompat.rules.{ActionRules, Fix, Location, SchemaNode, TableState, Violation}
 
 /**
  * A broken requirement, as a person reads it.
@@ -52,7 +44,7 @@ object Finding {
       examples = Nil,
       found = IcebergWriterCompatException.explanation(table, violation),
       required = violation.rule.statement,
-      why = Reasons.of(violation.rule).getOrElse(""),
+      why = violation.rule.why,
       fix = Fix.toPaste(violation.fix)
     )
 

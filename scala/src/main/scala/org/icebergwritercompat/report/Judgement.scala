@@ -1,8 +1,7 @@
 package org.icebergwritercompat.report
 
-import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
-import org.icebergwritercompat.upgrade.{FileUpgrade, UpgradeRequest}
+import org.icebergwritercompat.upgrade.UpgradeRequest
 
 /**
  * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
@@ -12,9 +11,7 @@ import org.icebergwritercompat.upgrade.{FileUpgrade, UpgradeRequest}
  */
 final class Judgement(table: TableState, hasFiles: Boolean) {
 
-  private val enabled = WriterCompat.isEnabled(table.properties)
-
-  private val isMapped = FileUpgrade.modeOf(table) != FileUpgrade.unmapped
+  private val enabled = table.isEnabled
 
   /** The violation as a finding, with its weight and the statement that mends it on this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
@@ -25,61 +22,23 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     case Severity.Info =>
       val switchOn =
         if (hasFiles) Fix.callEnable(table)
-        else Fix.setProperty(table, WriterCompat.Enabled, "true")
+        else Fix.setProperty(table, table.contract.property, "true")
       Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
     case severity => Finding.of(table, violation, severity)
   }
 
   /** How much it weighs that a data file is not as it should be. */
-  def severityOfFile(rule: Rule): Severity =
+  def severityOfFile(rule: FooterRule): Severity =
     if (enabled || rule == FooterRules.FootersAreReadable) Severity.Error else Severity.Warning
 
   private def severity(violation: Violation): Severity =
-    if (enabled)
-      if (violation.rule == NameRules.NoReservedNames) Severity.Warning else Severity.Error
-    else if (Judgement.derived(violation.rule) || isLeftBehind(violation)) Severity.Info
-    else if (Judgement.laidOutAnew(violation.rule))
-      if (hasFiles && (!isMapped || Judgement.boundByFiles(violation.rule))) Severity.Warning
-      else Severity.Info
-    else if (violation.rule == FileRules.LiveFilesWereWrittenById)
-      // The footers tell; without mapping nothing in them counts.
-      if (isMapped) Severity.Info else Severity.Warning
-    else if (violation.rule == ActionRules.FilesHaveRowCount) Severity.Info
-    else if (violation.rule == ActionRules.PathsAreWithinReach || isReadAsText(violation))
-      Severity.Error
-    else if (violation.rule.isInstanceOf[ActionRule] || isWidened(violation) || isPast(violation))
-      Severity.Warning
-    else Severity.Error
-
-  // Written anew, the rows would be others.
-  private def isReadAsText(violation: Violation): Boolean = violation.location match {
-    case Location.Column(path, _, _) if violation.rule == ActionRules.NoMarkersOfNull =>
-      table.nodesByPath.get(path.toVector).exists(ActionRules.NoMarkersOfNull.isText)
-    case _ => false
-  }
-
-  private def isLeftBehind(violation: Violation): Boolean = violation.location match {
-    case Location.Feature(feature) => ProtocolRules.LeftBehind(feature)
-    case _                         => false
-  }
-
-  // A byte or short keeps its values as an int, and a table without rows is altered by a statement.
-  private def isWidened(violation: Violation): Boolean = violation.location match {
-    case Location.Column(path, _, _)
-        if hasFiles && violation.rule == SchemaRules.TypesAreSupported =>
-      table.nodesByPath.get(path.toVector).exists(node => SupportedTypes.widensToInt(node.dataType))
-    case _ => false
-  }
-
-  // No live file is older than the type change once those that are have been written anew.
-  private def isPast(violation: Violation): Boolean = violation.location match {
-    case Location.Column(path, _, _)
-        if violation.rule == SchemaRules.RecordedTypeChangesArePromotions =>
-      table.nodesByPath
-        .get(path.toVector)
-        .exists(SchemaRules.RecordedTypeChangesArePromotions.isPastWithFilesWrittenAnew)
-    case _ => false
-  }
+    if (enabled) if (violation.rule.isAdvice) Severity.Warning else Severity.Error
+    else
+      violation.rule.obstacle(table, violation, hasFiles) match {
+        case Obstacle.None    => Severity.Info
+        case Obstacle.Rewrite => Severity.Warning
+        case Obstacle.Blocker => Severity.Error
+      }
 
   /** What it takes to switch the feature on, after all that was found. */
   def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {
@@ -110,36 +69,4 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     val rules = findings.map(_.rule).distinct
     (if (rules.sizeIs > 1) "rules " else "rule ") + rules.mkString(", ")
   }
-
-}
-
-object Judgement {
-
-  // These follow from the property.
-  private val derived: Set[Rule] = Set(
-    PropertyRules.WriterCompatEnabled,
-    PropertyRules.IcebergCompatV1Off,
-    PropertyRules.IcebergCompatV3Off,
-    ProtocolRules.ReaderKnowsColumnMapping,
-    ProtocolRules.WriterVersionIsSeven,
-    ProtocolRules.WriterFeaturesListed,
-    ProtocolRules.ReaderVersionFitsFeatures,
-    SchemaRules.TimestampNtzIsSupported
-  )
-
-  // Columns are laid out anew where no file depends on it.
-  private val laidOutAnew: Set[Rule] = Set(
-    PropertyRules.IcebergCompatV2Enabled,
-    PropertyRules.ColumnMappingById,
-    PropertyRules.MaxColumnIdCoversAllIds,
-    SchemaRules.FieldsHaveIdAndPhysicalName,
-    SchemaRules.PhysicalNameIsColId,
-    SchemaRules.CollectionsHaveNestedIds
-  )
-
-  // The files of a table with column mapping have names and ids already, but not these.
-  private val boundByFiles: Set[Rule] = Set(
-    SchemaRules.FieldsHaveIdAndPhysicalName,
-    SchemaRules.CollectionsHaveNestedIds
-  )
 }

@@ -49,7 +49,7 @@ object ReportJson {
       RuleText(
         rule.id,
         rule.statement,
-        Reasons.of(rule).getOrElse(""),
+        rule.why,
         rule.clauses.map(_.toString),
         rule match {
           case _: TableRule  => "table"

@@ -11,8 +11,8 @@ object ActionRules {
   private val v2 = Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
 
   /** A rule about files that become live. */
-  sealed abstract class AddedFileRule(id: String, statement: String, clauses: Clause*)
-      extends ActionRule(id, statement, clauses: _*) {
+  sealed abstract class AddedFileRule(id: String, statement: String, why: String, clauses: Clause*)
+      extends ActionRule(id, statement, why, clauses: _*) {
 
     /** What is wrong with the file, and the statement that mends it. */
     protected def problem(table: TableState, file: Added): Option[(String, String)]
@@ -40,8 +40,10 @@ object ActionRules {
       extends AddedFileRule(
         "D1",
         "Each added file has the statistic `numRecords`, which is not negative.",
+        "Iceberg's metadata needs the row count of every file.",
         v2
-      ) {
+      )
+      with FollowsFromTheSwitch {
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       Option.when(file.statistics.forall(_.rowCount.isEmpty))(
@@ -53,6 +55,8 @@ object ActionRules {
       extends AddedFileRule(
         "D1s",
         "Each added file has a size above 0 and below 2^53, and less than 2^31 rows for each byte.",
+        "Iceberg's readers find the footer by the size, and engines answer `count(*)` from " +
+          "the rows.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
@@ -78,6 +82,8 @@ object ActionRules {
       extends AddedFileRule(
         "D2",
         "`partitionValues` has the physical names of exactly the partition columns.",
+        "Readers find the partition of a file by these keys, so its rows would be skipped or " +
+          "misplaced.",
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
@@ -93,6 +99,7 @@ object ActionRules {
       extends AddedFileRule(
         "D3",
         "Column statistics are keyed by physical names, of columns that are there or were dropped.",
+        "Readers would not find the bounds of a column, or take those of another.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
@@ -123,6 +130,7 @@ object ActionRules {
       extends AddedFileRule(
         "D4",
         "The partition value of a timestamp is written in UTC, as 1970-01-01T00:00:00.000000Z.",
+        "A time without a zone means another instant in each engine, so rows would be skipped.",
         Clause(DeltaProtocol, "Partition Value Serialization")
       ) {
 
@@ -146,8 +154,14 @@ object ActionRules {
       extends ActionRule(
         "D4n",
         s"No partition value is `$MarkerOfNull`.",
+        "Writers of Delta turn the text into null when they write the rows anew, so it would " +
+          "change.",
         Clause(DeltaProtocol, "Partition Value Serialization")
       ) {
+
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      // A text that is written again would be another value.
+      if (table.nodeAt(violation.location).exists(isText)) Obstacle.Blocker else Obstacle.Rewrite
 
     override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case file: Added if valuesOf(file).values.exists(_ == MarkerOfNull) =>
@@ -189,6 +203,7 @@ object ActionRules {
       extends AddedFileRule(
         "D5",
         "No live file has a deletion vector.",
+        "Iceberg readers of format version 2 would show rows that were deleted.",
         v2,
         Clause(DeltaProtocol, "Deletion Vectors")
       ) {
@@ -203,6 +218,7 @@ object ActionRules {
       extends AddedFileRule(
         "D6",
         "A commit adds each path once.",
+        "Iceberg would count the rows of the file twice.",
         Clause(DeltaProtocol, "Action Reconciliation")
       ) {
 
@@ -215,8 +231,12 @@ object ActionRules {
         "D9",
         "The path of a file is a URI; one without a scheme stays in the folder of the table, and " +
           "one with a scheme has one that is known here, and a host that can be reached.",
+        "Readers would open a file that is none of the table's, or fail.",
         Clause(DeltaProtocol, "Add File and Remove File")
       ) {
+
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      Obstacle.Blocker
 
     override protected def problem(table: TableState, file: Added): Option[(String, String)] =
       file.location.problem
@@ -232,6 +252,7 @@ object ActionRules {
       extends ActionRule(
         "B7+",
         "A commit has no change data files.",
+        "Iceberg has no place for the file, so its changes would be known to Delta readers only.",
         Clause(Rfc, "Disallowed Features"),
         Clause(DeltaProtocol, "Add CDC File")
       ) {
@@ -256,6 +277,7 @@ object ActionRules {
       extends ActionRule(
         "B11",
         s"With `${WriterCompat.AppendOnly}`, files are removed only where the rows stay.",
+        "Rows would leave a table that promises to keep them.",
         Clause(DeltaProtocol, "Append-only Tables")
       ) {
 
@@ -279,6 +301,7 @@ object ActionRules {
       extends ActionRule(
         "D8",
         "The clustering columns are given by their physical names.",
+        "Another engine would not know by which columns to cluster.",
         Clause(DeltaProtocol, "Clustered Table")
       ) {
 
@@ -304,6 +327,7 @@ object ActionRules {
       extends ActionRule(
         "C16",
         "A table is not both clustered and partitioned.",
+        "Engines refuse a table that is laid out in two ways.",
         Clause(DeltaProtocol, "Clustered Table")
       ) {
 

@@ -30,24 +30,26 @@ object ChangeRules {
   object SwitchedOffWithTheFeatureOnly
       extends ChangeRule(
         "B1+",
-        s"`${WriterCompat.Enabled}` is switched off only by the commit that takes the feature out " +
-          "of the protocol.",
+        "The property that switches the contract on is switched off only by the commit that takes " +
+          "the feature out of the protocol.",
+        "Iceberg writers may rely on the rules until the feature has left the protocol.",
         Clause(Rfc, "IcebergWriterCompatV1"),
         Clause(DeltaProtocol, "Supported Features")
       ) {
 
     override def check(change: TableChange): Seq[Violation] = {
       val after = change.after
-      val stays = after.protocol.listedFeatures(WriterCompat.Feature)
-      if (!stays || WriterCompat.isEnabled(after.properties)) Nil
+      val contract = change.before.contract
+      val stays = after.protocol.listedFeatures(contract.feature)
+      if (!stays || contract.isEnabled(after.properties)) Nil
       else {
-        val value = after.properties.get(WriterCompat.Enabled)
+        val value = after.properties.get(contract.property)
         Seq(
           violation(
             Condition.DisablingRequiredTableFeature,
-            Location.Property(WriterCompat.Enabled, value),
+            Location.Property(contract.property, value),
             Fix.leave(change.before),
-            "property" -> WriterCompat.Enabled,
+            "property" -> contract.property,
             "change" -> value.fold("unset")(v => s"set to '$v'")
           )
         )
@@ -59,6 +61,7 @@ object ChangeRules {
       extends ChangeRule(
         "B13+",
         s"`${WriterCompat.UniversalFormats}` does not come to name `iceberg`.",
+        "Readers of one of the two would not see what the other has published, or fail.",
         Clause(DeltaSpark, "UniversalFormat")
       ) {
 
@@ -77,6 +80,7 @@ object ChangeRules {
       extends ChangeRule(
         "B4+",
         s"`${WriterCompat.MaxColumnId}` never falls.",
+        "The id of a dropped column could be given out again, and bring its old values back.",
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
@@ -95,6 +99,7 @@ object ChangeRules {
       extends ChangeRule(
         "A9",
         "A feature that is supported stays supported, unless it is dropped as a feature.",
+        "Older versions of the table may still need the feature to be read.",
         Clause(DeltaProtocol, "Supported Features")
       ) {
 
@@ -118,6 +123,7 @@ object ChangeRules {
       extends ChangeRule(
         "C4",
         s"A new column, and all below it, has an id above the former `${WriterCompat.MaxColumnId}`.",
+        "Rows of a dropped column would show up in the new one.",
         Clause(DeltaProtocol, "Column Mapping"),
         evolution
       ) {
@@ -148,6 +154,7 @@ object ChangeRules {
       extends ChangeRule(
         "C6",
         "The ids of the element, key and value of a list or map do not change.",
+        "Iceberg would not find the elements, keys or values of older files any more.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"),
         evolution
       ) {
@@ -177,6 +184,7 @@ object ChangeRules {
         "A column keeps its type, or is promoted from int to long, float to double, or to a wider " +
           "decimal of the same scale, even when all rows are replaced; while rows stay, the feature " +
           "`typeWidening` is needed for that.",
+        "Iceberg cannot read older files, or older snapshots, with the new type.",
         evolution,
         Clause(Rfc, "Allowed Supported list of features")
       ) {
@@ -225,6 +233,7 @@ object ChangeRules {
       extends ChangeRule(
         "C14t",
         "A promotion while rows stay is recorded under `delta.typeChanges` of the nearest field above.",
+        "Delta readers cannot read files that were written before the change.",
         Clause(DeltaProtocol, "Writer Requirements for Type Widening")
       ) {
 
@@ -264,6 +273,7 @@ object ChangeRules {
       extends ChangeRule(
         "C14p",
         "A field stays in its struct, and an element, key or value in its list or map.",
+        "Iceberg does not find an id below another parent, so older values are lost.",
         evolution
       ) {
 
@@ -286,6 +296,7 @@ object ChangeRules {
       extends ChangeRule(
         "C14n",
         "A column, element or value that may be null is not made required while old rows stay.",
+        "Older files may hold nulls, which readers are then promised not to find.",
         evolution
       ) {
 
@@ -311,6 +322,7 @@ object ChangeRules {
       extends ChangeRule(
         "C14r",
         "A column that is added to a table with rows may be null, at every depth that existed.",
+        "Older files lack the column, and readers are promised that it has no nulls.",
         evolution
       ) {
 
@@ -339,6 +351,7 @@ object ChangeRules {
       extends ChangeRule(
         "C17",
         "Nothing changes inside the key of a map: no field, name, type or nullability.",
+        "Iceberg compares map keys as a whole, so older entries would no longer be found.",
         Clause(IcebergCode, "SchemaUpdate")
       ) {
 
@@ -372,6 +385,7 @@ object ChangeRules {
       extends ChangeRule(
         "C15",
         "A partitioned table keeps the list of its partition columns.",
+        "Files of both layouts would be live, and readers would prune by the wrong one.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       ) {
 

@@ -18,9 +18,14 @@ object FileRules {
       extends TableRule(
         "E1",
         "Every live data file was written with a field id for each column, element, key and value.",
+        "Iceberg finds a column in a file by its id alone, so without it the values read as null.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       ) {
+
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      // Without column mapping nothing in the footers counts, with it they tell.
+      if (table.isMapped) Obstacle.None else Obstacle.Rewrite
 
     /** Asks nothing of a table whose files are not in question. */
     override def check(table: TableState): Seq[Violation] = Nil

@@ -225,11 +225,12 @@ object Fix {
 
   /** Takes the whole feature out of the table. */
   def leave(table: TableState): String =
-    s"ALTER TABLE ${table.name} DROP FEATURE ${WriterCompat.Feature}"
+    s"ALTER TABLE ${table.name} DROP FEATURE ${table.contract.feature}"
 
   /** What a statement costs that nobody should paste without knowing. */
   def price(table: TableState, fix: String): String =
-    if (fix == leave(table)) s"; a table that needs it has to leave ${WriterCompat.Feature}" else ""
+    if (fix == leave(table)) s"; a table that needs it has to leave ${table.contract.feature}"
+    else ""
 
   /** Lets the helper lay the table out, which plain SQL cannot do. */
   def enable(table: TableState): String = table.moment match {
@@ -288,7 +289,7 @@ object Fix {
 
   private def copyOf(table: TableState, selected: String): String =
     s"CREATE TABLE ${nameOfCopy(table)} USING delta${partitionedBy(table)} " +
-      s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true') AS SELECT $selected FROM ${table.name}"
+      s"TBLPROPERTIES ('${table.contract.property}' = 'true') AS SELECT $selected FROM ${table.name}"
 
   private def nameOfCopy(table: TableState): String =
     if (table.name.endsWith("`")) table.name.dropRight(1) + "_iceberg`"
@@ -322,7 +323,7 @@ object Fix {
     val left = table.schema.length - columns.length
     val rest = if (left > 0) s" /* and $left more */" else ""
     val list = if (columns.isEmpty) "" else s"(${columns.mkString(", ")}$rest) "
-    val settings = (Map(WriterCompat.Enabled -> "true") ++ properties).toSeq.sorted
+    val settings = (Map(table.contract.property -> "true") ++ properties).toSeq.sorted
       .map { case (key, value) => s"'$key' = '$value'" }
       .mkString(", ")
     s"$verb ${table.name} ${list}USING delta${partitionedBy(table)} TBLPROPERTIES ($settings)"

@@ -35,8 +35,8 @@ object FooterRules {
   }
 
   /** A rule about the columns and rows of a file that has a footer. */
-  sealed abstract class ContentRule(id: String, statement: String, clauses: Clause*)
-      extends FooterRule(id, statement, clauses: _*) {
+  sealed abstract class ContentRule(id: String, statement: String, why: String, clauses: Clause*)
+      extends FooterRule(id, statement, why, clauses: _*) {
 
     /** What is wrong with the file. */
     private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem]
@@ -59,9 +59,13 @@ object FooterRules {
       extends FooterRule(
         "E0",
         "Every live data file is there, and has a Parquet footer that is not encrypted.",
+        "No engine can read the rows of the file.",
         Clause(DeltaProtocol, "Data Files"),
         types
       ) {
+
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      Obstacle.Blocker
 
     override def check(columns: FileColumns): Seq[Violation] =
       columns.file.footer.left.toSeq.map { unreadable =>
@@ -84,6 +88,7 @@ object FooterRules {
       extends ContentRule(
         "D1f",
         "A data file has as many rows and bytes as the log says.",
+        "Iceberg's metadata would give a wrong row count, and engines answer `count(*)` from it.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         v2
       ) {
@@ -112,6 +117,7 @@ object FooterRules {
       extends ContentRule(
         "E1f",
         "Every column and nested field in a data file has the field id that the schema gives it.",
+        "Iceberg finds a column in a file by its id alone, so its values read as null.",
         Clause(DeltaProtocol, "Column Mapping"),
         ids
       ) {
@@ -154,6 +160,8 @@ object FooterRules {
       extends ContentRule(
         "E2",
         "Every element, key and value in a data file has the field id that the schema gives it.",
+        "Iceberg finds elements, keys and values by their ids, so the list or map reads as " +
+          "empty or fails.",
         v2,
         ids
       ) {
@@ -172,8 +180,8 @@ object FooterRules {
     }
 
   /** A rule about how values are stored. */
-  sealed abstract class FormRule(id: String, statement: String, clauses: Clause*)
-      extends ContentRule(id, statement, clauses: _*) {
+  sealed abstract class FormRule(id: String, statement: String, why: String, clauses: Clause*)
+      extends ContentRule(id, statement, why, clauses: _*) {
 
     protected def isAbout(dataType: DataType): Boolean
 
@@ -207,6 +215,8 @@ object FooterRules {
       extends FormRule(
         "E4",
         "Timestamps are stored as int64 in microseconds, marked as UTC or as without a zone.",
+        "Iceberg reads timestamps as microseconds in int64, so others fail or show another " +
+          "instant.",
         v2,
         types
       ) {
@@ -219,6 +229,8 @@ object FooterRules {
       extends ContentRule(
         "E5",
         "Every partition column is in the data file, with the value that the log says in all rows.",
+        "Iceberg reads the column from the file, so the values would differ from those Delta " +
+          "shows.",
         v2,
         Clause(IcebergSpec, "Partitioning")
       ) {
@@ -273,6 +285,7 @@ object FooterRules {
       extends ContentRule(
         "E6",
         "Lists and maps have three levels: list and element, or key_value with key and value.",
+        "Iceberg's readers expect three levels, and fail or read other values.",
         types,
         Clause(ParquetFormat, "Nested Types")
       ) {
@@ -300,6 +313,7 @@ object FooterRules {
       extends FormRule(
         "E7",
         "Decimals are stored as int32 up to 9 digits, int64 up to 18, and in the fewest bytes beyond.",
+        "Iceberg's readers expect this form, and fail or read other values.",
         types
       ) {
 
@@ -311,6 +325,7 @@ object FooterRules {
       extends FormRule(
         "E8",
         "Values of all other types are stored as Iceberg's table of Parquet types says.",
+        "Iceberg's readers expect this form, and fail or read other values.",
         types,
         Clause(IcebergSpec, "Schema Evolution")
       ) {
@@ -326,6 +341,7 @@ object FooterRules {
       extends ContentRule(
         "E9",
         "A data file has no columns but those of the schema and of columns that were dropped.",
+        "A writer with other rules made the file, and a later column could be given such an id.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         Clause(DeltaProtocol, "Column Mapping")
       ) {
@@ -353,6 +369,7 @@ object FooterRules {
       extends ContentRule(
         "E10",
         "A column that cannot be null is in every data file, without nulls.",
+        "Readers are promised that the column has no nulls.",
         ids
       ) {
 
@@ -403,6 +420,8 @@ object FooterRules {
         "E11",
         "Dates before 15 October 1582, and timestamps before 1900, are stored by the Gregorian " +
           "calendar.",
+        "Iceberg's readers know the Gregorian calendar alone, so they would show other days " +
+          "than Delta.",
         types,
         Clause(ParquetFormat, "Temporal Types")
       ) {

@@ -119,6 +119,7 @@ object NameRules {
         "No two fields have the same full name, parts joined by dots and letters in any case; nor " +
           "does a short name, which leaves out `element` or `value` above the fields of a struct, " +
           "differ from another name in the case of letters alone.",
+        "Iceberg's index of names holds one column by each name, and fails on two.",
         Clause(IcebergCode, "IndexByName"),
         Clause(IcebergCode, "TypeUtil.indexByLowerCaseName"),
         Clause(DeltaProtocol, "Schema Serialization Format")
@@ -169,8 +170,12 @@ object NameRules {
         "N2",
         "No table is created, and none gets the feature, with a column called " +
           s"${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
+        "Iceberg's connector for Spark reads no table that has such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
+
+    // Tables may have had the column before it was reserved.
+    override def isAdvice: Boolean = true
 
     override def check(table: TableState): Seq[Violation] = table.moment match {
       case Moment.Changing => Nil
@@ -185,6 +190,7 @@ object NameRules {
       extends ChangeRule(
         "N2+",
         "No column is added under, or renamed to, a name of Iceberg's metadata columns.",
+        "Iceberg's connector for Spark reads no table that has such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -200,6 +206,7 @@ object NameRules {
       extends TableRule(
         "N3",
         "Every struct has a field.",
+        "Parquet cannot store a struct without fields, so Iceberg cannot write the table.",
         Clause(IcebergCode, "TypeToMessageType")
       ) {
 

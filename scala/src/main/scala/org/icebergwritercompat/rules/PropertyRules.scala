@@ -7,11 +7,12 @@ import org.icebergwritercompat.rules.Source._
 sealed abstract class PropertyRule(
     id: String,
     statement: String,
-    key: String,
+    why: String,
+    key: Contract => String,
     required: String,
     reason: String,
     clauses: Clause*
-) extends TableRule(id, statement, clauses: _*) {
+) extends TableRule(id, statement, why, clauses: _*) {
 
   /** Whether the table's properties meet the requirement. */
   protected def holds(table: TableState): Boolean
@@ -19,14 +20,14 @@ sealed abstract class PropertyRule(
   final override def check(table: TableState): Seq[Violation] =
     if (holds(table)) Nil
     else {
-      val found = table.keyOf(key)
+      val found = table.keyOf(key(table.contract))
       Seq(
         violation(
           Condition.WrongRequiredTableProperty,
-          Location.Property(found, table.property(key)),
+          Location.Property(found, table.property(found)),
           Fix.setProperty(table, found, required),
           "property" -> found,
-          "value" -> table.property(key).getOrElse("not set"),
+          "value" -> table.property(found).getOrElse("not set"),
           "required" -> required,
           "reason" -> reason
         )
@@ -38,25 +39,27 @@ sealed abstract class PropertyRule(
 sealed abstract class RequiredProperty(
     id: String,
     statement: String,
-    key: String,
+    why: String,
+    key: Contract => String,
     required: String,
     reason: String,
     clauses: Clause*
-) extends PropertyRule(id, statement, key, required, reason, clauses: _*) {
+) extends PropertyRule(id, statement, why, key, required, reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
     // Other engines do not trim: to Delta Kernel ` true ` is off, and Delta Spark fails on it.
-    table.property(key).exists(_.equalsIgnoreCase(required))
+    table.property(key(table.contract)).exists(_.equalsIgnoreCase(required))
 }
 
 /** A switch that must be off: absent or, in any case of letters, `false`. */
 sealed abstract class SwitchedOff(
     id: String,
     statement: String,
+    why: String,
     key: String,
     reason: String,
     clauses: Clause*
-) extends PropertyRule(id, statement, key, "false", reason, clauses: _*) {
+) extends PropertyRule(id, statement, why, _ => key, "false", reason, clauses: _*) {
 
   override protected def holds(table: TableState): Boolean =
     table.property(key).isEmpty || table.flag(key).contains(false)
@@ -68,41 +71,49 @@ object PropertyRules {
   object WriterCompatEnabled
       extends RequiredProperty(
         "B1",
-        s"`${WriterCompat.Enabled}` is `true`.",
-        WriterCompat.Enabled,
+        "The property that switches the contract on is `true`.",
+        "Without the switch no writer keeps the rules, so nothing of this is promised.",
+        _.property,
         "true",
         "it is the one switch of the feature",
         Clause(Rfc, "IcebergWriterCompatV1")
       )
+      with FollowsFromTheSwitch
 
   object IcebergCompatV2Enabled
       extends RequiredProperty(
         "B2",
         s"`${WriterCompat.IcebergCompatV2Enabled}` is `true`.",
-        WriterCompat.IcebergCompatV2Enabled,
+        "Without it files may lack the ids and types that Iceberg needs.",
+        _ => WriterCompat.IcebergCompatV2Enabled,
         "true",
         "all conditions of IcebergCompatV2 must hold too",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
+      with LaidOutByTheSwitch
 
   object ColumnMappingById
       extends RequiredProperty(
         "B3",
         s"`${WriterCompat.ColumnMappingMode}` is `${WriterCompat.IdMode}`.",
-        WriterCompat.ColumnMappingMode,
+        "By name, a file that an Iceberg engine wrote under other names is read as nulls.",
+        _ => WriterCompat.ColumnMappingMode,
         WriterCompat.IdMode,
         "only in this mode does a reader find a column by its id, whoever wrote the file",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
+      with LaidOutByTheSwitch
 
   object MaxColumnIdCoversAllIds
       extends TableRule(
         "B4",
         s"`${WriterCompat.MaxColumnId}` is a whole number, not below any column id or nested id, and " +
           s"not above ${SchemaRules.MaxIcebergColumnId}.",
+        "A new column could be given the id of an older one, and show its values.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
-      ) {
+      )
+      with LaidOutByTheSwitch {
 
     override def check(table: TableState): Seq[Violation] = {
       val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
@@ -150,15 +161,18 @@ object PropertyRules {
       extends SwitchedOff(
         "B5",
         s"`${WriterCompat.IcebergCompatV1Enabled}` is not `true`.",
+        "Two versions of IcebergCompat contradict each other on lists, maps and names.",
         WriterCompat.IcebergCompatV1Enabled,
         "the table follows IcebergCompatV2, and only one version can be followed at a time",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
+      with FollowsFromTheSwitch
 
   object DeletionVectorsOff
       extends SwitchedOff(
         "B6",
         s"`${WriterCompat.DeletionVectorsEnabled}` is not `true`.",
+        "Iceberg readers of format version 2 would show rows that were deleted.",
         WriterCompat.DeletionVectorsEnabled,
         "Iceberg readers of format version 2 do not see rows deleted by deletion vectors",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
@@ -168,10 +182,12 @@ object PropertyRules {
       extends SwitchedOff(
         "B5v3",
         s"`${WriterCompat.IcebergCompatV3Enabled}` is not `true`.",
+        "Two versions of IcebergCompat contradict each other, and version 3 is for Iceberg v3.",
         WriterCompat.IcebergCompatV3Enabled,
         "the table follows IcebergCompatV2, and only one version can be followed at a time",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
+      with FollowsFromTheSwitch
 
   object ChangeDataFeedOff
       extends SwitchedOff(
@@ -179,6 +195,7 @@ object PropertyRules {
         s"`${WriterCompat.ChangeDataFeedEnabled}`, or if that is absent " +
           s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => s"`$key`").mkString(", ")}, " +
           "is absent or `false`.",
+        "Iceberg writers write no change data, so readers of the feed would miss their changes.",
         WriterCompat.ChangeDataFeedEnabled,
         "Iceberg writers do not write change data files",
         Clause(Rfc, "Disallowed Features")
@@ -188,6 +205,7 @@ object PropertyRules {
       extends TableRule(
         "B8",
         s"No property begins with `${WriterCompat.ConstraintPrefix}`.",
+        "Iceberg writers would not check the constraint, and rows could break it.",
         Clause(Rfc, "Disallowed Features")
       ) {
 
@@ -212,6 +230,7 @@ object PropertyRules {
       extends SwitchedOff(
         "B9",
         s"`${WriterCompat.RowTrackingEnabled}` is not `true`.",
+        "Iceberg writers drop the ids of rows, so they would not stay with their rows.",
         WriterCompat.RowTrackingEnabled,
         "Iceberg writers do not keep row ids",
         Clause(Rfc, "Disallowed Features")
@@ -221,6 +240,7 @@ object PropertyRules {
       extends TableRule(
         "B10",
         "`delta.minReaderVersion` and `delta.minWriterVersion` are never stored as properties.",
+        "Engines would disagree on which of the two versions counts.",
         Clause(DeltaProtocol, "Protocol Evolution")
       ) {
 
@@ -261,6 +281,7 @@ object PropertyRules {
       extends TableRule(
         "B13",
         s"No table gets the feature while `${WriterCompat.UniversalFormats}` names `iceberg`.",
+        "Readers of one of the two would not see what the other has published, or fail.",
         Clause(DeltaSpark, "UniversalFormat")
       ) {
 
@@ -282,6 +303,7 @@ object PropertyRules {
       extends TableRule(
         "B12",
         "The format of data files is `parquet`, without options.",
+        "An Iceberg reader would take the files for Parquet and fail.",
         Clause(DeltaProtocol, "Change Metadata")
       ) {
 

@@ -10,46 +10,6 @@ object ProtocolRules {
   private val readerVersionOfFeatures = 3
   private val writerVersionOfFeatures = 7
 
-  /** Features that name no counterpart in Iceberg and that the RFC allows. */
-  val Allowed: Set[String] = Set(
-    "appendOnly",
-    ColumnMappingFeature,
-    Feature,
-    IcebergCompatV2Feature,
-    "domainMetadata",
-    "vacuumProtocolCheck",
-    "v2Checkpoint",
-    "inCommitTimestamp",
-    "clustering",
-    "timestampNtz",
-    "typeWidening"
-  )
-
-  /** Features older than writer version 7, which an upgrade carries along unused. */
-  val AllowedIfInactive: Set[String] =
-    Set("invariants", "changeDataFeed", "checkConstraints", "identityColumns", "generatedColumns")
-
-  /** Features the RFC, or the text it builds on, rules out by name. */
-  val Forbidden: Map[String, String] = Map(
-    "deletionVectors" -> "Iceberg readers of format version 2 do not see deletion vectors",
-    "rowTracking" -> "Iceberg writers do not keep row ids",
-    "allowColumnDefaults" -> "Iceberg format version 2 has no column defaults",
-    "icebergCompatV1" -> "the table follows IcebergCompatV2",
-    "icebergCompatV3" -> "the table follows IcebergCompatV2",
-    "variantType" -> "Iceberg format version 2 has no variant type",
-    "variantType-preview" -> "Iceberg format version 2 has no variant type",
-    "variantShredding" -> "Iceberg format version 2 has no variant type",
-    "variantShredding-preview" -> "Iceberg format version 2 has no variant type",
-    "collations" -> "Iceberg has no collations",
-    "collations-preview" -> "Iceberg has no collations"
-  )
-
-  /**
-   * Forbidden features that Delta cannot drop, that only writers know, and that leave nothing in
-   * the log once nothing uses them; an upgrade leaves them out.
-   */
-  val LeftBehind: Set[String] = Set("icebergCompatV1", "icebergCompatV3", "allowColumnDefaults")
-
   /** Names that the protocol's own text uses for a feature of another name. */
   private val misspelt: Map[String, String] =
     Map("inCommitTimestamps" -> "the feature is called inCommitTimestamp")
@@ -69,8 +29,8 @@ object ProtocolRules {
   private val mappingClause = Clause(Rfc, "IcebergWriterCompatV1")
 
   /** A rule about the shape of the protocol itself. */
-  sealed abstract class ProtocolRule(id: String, statement: String, clauses: Clause*)
-      extends TableRule(id, statement, clauses: _*) {
+  sealed abstract class ProtocolRule(id: String, statement: String, why: String, clauses: Clause*)
+      extends TableRule(id, statement, why, clauses: _*) {
 
     final protected def wrongProtocol(table: TableState, found: String): Violation =
       violation(
@@ -95,8 +55,11 @@ object ProtocolRules {
       extends ProtocolRule(
         "A1",
         "The reader version is 2, or at least 3 with `columnMapping` in `readerFeatures`.",
+        "A reader that does not know the version or the list opens the table by other rules, " +
+          "or not at all.",
         mappingClause
-      ) {
+      )
+      with FollowsFromTheSwitch {
 
     override def check(table: TableState): Seq[Violation] = {
       val protocol = table.protocol
@@ -110,7 +73,14 @@ object ProtocolRules {
   }
 
   object WriterVersionIsSeven
-      extends ProtocolRule("A2", "The writer version is 7.", mappingClause) {
+      extends ProtocolRule(
+        "A2",
+        "The writer version is 7.",
+        "A reader that does not know the version or the list opens the table by other rules, " +
+          "or not at all.",
+        mappingClause
+      )
+      with FollowsFromTheSwitch {
 
     override def check(table: TableState): Seq[Violation] =
       if (
@@ -123,17 +93,18 @@ object ProtocolRules {
   object WriterFeaturesListed
       extends ProtocolRule(
         "A3",
-        s"`writerFeatures` lists `$Feature`, `$IcebergCompatV2Feature` and " +
-          s"`$ColumnMappingFeature`.",
+        "`writerFeatures` lists the contract's feature and those it requires.",
+        "A writer that does not know the feature would not refuse the table, and could break it.",
         mappingClause,
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
-      ) {
+      )
+      with FollowsFromTheSwitch {
 
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.writerFeatures.getOrElse(Set.empty)
-      Seq(Feature, IcebergCompatV2Feature, ColumnMappingFeature)
+      (table.contract.feature +: table.contract.requiredFeatures)
         .filterNot(listed)
-        .map(missing(table, _, Enabled))
+        .map(missing(table, _, table.contract.property))
     }
   }
 
@@ -143,6 +114,7 @@ object ProtocolRules {
         "Writer-only features are never in `readerFeatures`, reader-writer features are in both " +
           "lists once the reader version is 3, and a reader version below 3 has no " +
           "`readerFeatures`.",
+        "Engines refuse a protocol whose lists contradict each other.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
       ) {
 
@@ -151,7 +123,7 @@ object ProtocolRules {
       val readers = protocol.readerFeatures.getOrElse(Set.empty[String])
       val writers = protocol.writerFeatures.getOrElse(Set.empty[String])
       val hasReaderList = protocol.readerFeatures.isDefined
-      val writerOnly = Seq(Feature, IcebergCompatV2Feature).filter(readers)
+      val writerOnly = Seq(table.contract.feature, IcebergCompatV2Feature).filter(readers)
       val readerOnly = (readers -- writers).toSeq.sorted
       val unlisted =
         if (protocol.minReaderVersion < readerVersionOfFeatures) Nil
@@ -172,12 +144,13 @@ object ProtocolRules {
       extends ProtocolRule(
         "A5",
         "Every supported feature is on the RFC's list; a feature nobody knows is not.",
+        "Nobody can tell whether an Iceberg writer keeps what an unknown feature asks for.",
         Clause(Rfc, "Allowed Supported list of features")
       ) {
 
     override def check(table: TableState): Seq[Violation] =
-      (table.protocol.listedFeatures -- Allowed -- AllowedIfInactive -- Forbidden.keySet --
-        table.profile.alsoAllowed).toSeq.sorted.map { feature =>
+      (table.protocol.listedFeatures -- lists(table).allowed -- lists(table).allowedIfInactive --
+        lists(table).forbidden.keySet -- table.profile.alsoAllowed).toSeq.sorted.map { feature =>
         val reason = misspelt.getOrElse(feature, "it is not on the list of features the RFC allows")
         incompatible(this, table, feature, reason)
       }
@@ -186,16 +159,22 @@ object ProtocolRules {
   object FeaturesAreNotForbidden
       extends ProtocolRule(
         "A6",
-        s"None of ${Forbidden.keys.toSeq.sorted.map(f => s"`$f`").mkString(", ")} is supported, " +
-          "not even inactive.",
+        "No feature that the contract forbids is supported, not even inactive.",
+        "An Iceberg reader or writer would lose what the feature stores beside the rows.",
         Clause(Rfc, "Disallowed Features"),
         Clause(Rfc, "Allowed Supported list of features")
       ) {
 
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      violation.location match {
+        case Location.Feature(feature) if table.contract.features.leftOut(feature) => Obstacle.None
+        case _ => Obstacle.Blocker
+      }
+
     override def check(table: TableState): Seq[Violation] =
-      (table.protocol.listedFeatures.intersect(Forbidden.keySet) --
+      (table.protocol.listedFeatures.intersect(lists(table).forbidden.keySet) --
         table.profile.alsoAllowed).toSeq.sorted
-        .map(feature => incompatible(this, table, feature, Forbidden(feature)))
+        .map(feature => incompatible(this, table, feature, lists(table).forbidden(feature)))
   }
 
   object ReaderVersionFitsFeatures
@@ -204,8 +183,11 @@ object ProtocolRules {
         s"The reader version is 3 once one of ${readerWriterFeatures.toSeq.sorted
             .map(f => s"`$f`")
             .mkString(", ")} is supported.",
+        "A reader that does not know the version or the list opens the table by other rules, " +
+          "or not at all.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
-      ) {
+      )
+      with FollowsFromTheSwitch {
 
     override def check(table: TableState): Seq[Violation] = {
       val needThree = table.protocol.listedFeatures.intersect(readerWriterFeatures).toSeq.sorted
@@ -221,6 +203,7 @@ object ProtocolRules {
         s"A supported feature has the feature it needs beside it: ${requiredFeatures
             .map { case (feature, needed) => s"`$feature` has `$needed`" }
             .mkString(", ")}.",
+        "A feature without the one it builds on does not work.",
         Clause(DeltaProtocol, "Clustered Table"),
         Clause(DeltaProtocol, "Row Tracking"),
         Clause(DeltaProtocol, "Catalog-managed tables")
@@ -229,13 +212,15 @@ object ProtocolRules {
     // A feature that the profile does not allow at all is rule A5's or A6's.
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.listedFeatures
-      val allowed = Allowed ++ table.profile.alsoAllowed
+      val allowed = lists(table).allowed ++ table.profile.alsoAllowed
       requiredFeatures.collect {
         case (feature, needed) if allowed(feature) && listed(feature) && !listed(needed) =>
           missing(table, needed, feature)
       }
     }
   }
+
+  private def lists(table: TableState): FeatureLists = table.contract.features
 
   private def incompatible(
       rule: TableRule,

@@ -18,6 +18,34 @@ final case class Clause(source: Source, section: String) {
   override def toString: String = s"${source.title}, $section"
 }
 
+/** What a violation means for a table that does not have the feature yet. */
+sealed trait Obstacle
+
+object Obstacle {
+
+  /** None: the commit that switches the feature on mends it. */
+  case object None extends Obstacle
+
+  /** Data files have to be written again. */
+  case object Rewrite extends Obstacle
+
+  /** Somebody has to mend it first. */
+  case object Blocker extends Obstacle
+}
+
+/** Tells what stands in the way of switching the feature on. */
+trait Obstructing {
+
+  /**
+   * What `violation` means for `table`, which does not have the feature: what it takes to switch it
+   * on.
+   *
+   * @param hasFiles
+   *   whether the table has data files, which bind the layout of columns
+   */
+  def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle
+}
+
 /**
  * One requirement of the contract.
  *
@@ -25,7 +53,7 @@ final case class Clause(source: Source, section: String) {
  * knows who asks: the commit hook refuses on the first violation, a report lists them all. It is a
  * singleton, also where Spark sends what an executor found.
  */
-sealed trait Rule extends Serializable {
+sealed trait Rule extends Obstructing with Serializable {
 
   /**
    * The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the
@@ -36,8 +64,14 @@ sealed trait Rule extends Serializable {
   /** What must hold, in one sentence. */
   def statement: String
 
+  /** What goes wrong where it does not hold, in one sentence. */
+  def why: String
+
   /** Where the requirement comes from. */
   def clauses: Seq[Clause]
+
+  /** Whether a table that has the feature may be as it is, and is warned of only. */
+  def isAdvice: Boolean = false
 
   /** A violation of this rule. */
   final protected def violation(
@@ -49,32 +83,91 @@ sealed trait Rule extends Serializable {
     Violation(this, condition, location, fix, parameters.toMap)
 }
 
+/** A rule that every table keeps once the feature is switched on. */
+trait FollowsFromTheSwitch extends Obstructing {
+  override def obstacle(
+      table: TableState,
+      violation: Violation,
+      hasFiles: Boolean
+  ): Obstacle = Obstacle.None
+}
+
+/**
+ * A rule on names and ids that switching the feature on gives to a table without files, and to one
+ * whose files have column mapping already.
+ */
+trait LaidOutByTheSwitch extends Obstructing {
+  override def obstacle(
+      table: TableState,
+      violation: Violation,
+      hasFiles: Boolean
+  ): Obstacle = if (hasFiles && !table.isMapped) Obstacle.Rewrite else Obstacle.None
+}
+
+/** A rule on ids that only new files can have where there are files. */
+trait BoundByFiles extends Obstructing {
+  override def obstacle(
+      table: TableState,
+      violation: Violation,
+      hasFiles: Boolean
+  ): Obstacle = if (hasFiles) Obstacle.Rewrite else Obstacle.None
+}
+
 /** A requirement that one version of a table meets or breaks by itself. */
-abstract class TableRule(val id: String, val statement: String, val clauses: Clause*) extends Rule {
+abstract class TableRule(
+    val id: String,
+    val statement: String,
+    val why: String,
+    val clauses: Clause*
+) extends Rule {
+
+  override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+    Obstacle.Blocker
 
   /** The violations of this rule in `table`. */
   def check(table: TableState): Seq[Violation]
 }
 
 /** A requirement on how a table may change from one version to the next. */
-abstract class ChangeRule(val id: String, val statement: String, val clauses: Clause*)
-    extends Rule {
+abstract class ChangeRule(
+    val id: String,
+    val statement: String,
+    val why: String,
+    val clauses: Clause*
+) extends Rule {
+
+  override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+    Obstacle.Blocker
 
   /** The violations of this rule in `change`. */
   def check(change: TableChange): Seq[Violation]
 }
 
 /** A requirement on each action that a commit has besides protocol and metadata. */
-abstract class ActionRule(val id: String, val statement: String, val clauses: Clause*)
-    extends Rule {
+abstract class ActionRule(
+    val id: String,
+    val statement: String,
+    val why: String,
+    val clauses: Clause*
+) extends Rule {
+
+  override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+    Obstacle.Rewrite
 
   /** The violations of this rule in `action`, which is to be committed to `table`. */
   def check(table: TableState, action: DataAction): Seq[Violation]
 }
 
 /** A requirement on each live data file, which only its footer tells of. */
-abstract class FooterRule(val id: String, val statement: String, val clauses: Clause*)
-    extends Rule {
+abstract class FooterRule(
+    val id: String,
+    val statement: String,
+    val why: String,
+    val clauses: Clause*
+) extends Rule {
+
+  override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+    Obstacle.Rewrite
 
   /** The violations of this rule in a file, whose columns have been found. */
   def check(columns: FileColumns): Seq[Violation]

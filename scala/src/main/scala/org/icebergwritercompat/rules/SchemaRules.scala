@@ -25,8 +25,10 @@ object SchemaRules {
       extends TableRule(
         "C1",
         s"Every field has `${WriterCompat.ColumnId}` and `${WriterCompat.PhysicalName}`.",
+        "Iceberg finds a column by its id alone, so one without an id is not there.",
         Clause(DeltaProtocol, "Column Mapping")
-      ) {
+      )
+      with BoundByFiles {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -41,8 +43,10 @@ object SchemaRules {
       extends TableRule(
         "C2",
         "The physical name of every field is exactly `col-` and its id.",
+        "Writers that derive the name from the id would write the column under another name.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
-      ) {
+      )
+      with LaidOutByTheSwitch {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -65,6 +69,7 @@ object SchemaRules {
   sealed abstract class LegacyFeatureInactive(
       id: String,
       feature: String,
+      why: String,
       val keys: Seq[String],
       reason: String,
       fix: (TableState, SchemaNode) => String,
@@ -73,6 +78,7 @@ object SchemaRules {
         id,
         s"No field has the metadata ${keys.map(key => s"`$key`").mkString(", ")}: the feature " +
           s"`$feature` is not active.",
+        why,
         clause
       ) {
 
@@ -98,6 +104,7 @@ object SchemaRules {
         "C3",
         "Ids of fields, elements, keys and values are unique over the whole schema, from 1 to " +
           s"$MaxIcebergColumnId.",
+        "Iceberg knows a column by its id alone, so two of one id cannot be told apart.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
@@ -138,8 +145,11 @@ object SchemaRules {
         "C5",
         "Every list has an id for its element, every map for its key and its value, under " +
           s"`${WriterCompat.NestedIds}` of the nearest field above.",
+        "Iceberg finds the elements, keys and values by their ids, so the list or map reads " +
+          "as empty or fails.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
-      ) {
+      )
+      with BoundByFiles {
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes.collect {
@@ -154,8 +164,18 @@ object SchemaRules {
         "Every type is one of integer, long, float, double, decimal, string, binary, boolean, " +
           "timestamp, timestamp_ntz, date, array, map and struct; a char is a string that is stored " +
           "with the spaces it is shown with.",
+        "Iceberg v2 has no such type, so its engines can neither read nor write the column.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       ) {
+
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      // A byte or short keeps its values as an int; without rows a statement alters the type.
+      if (
+        hasFiles && table
+          .nodeAt(violation.location)
+          .exists(node => SupportedTypes.widensToInt(node.dataType))
+      ) Obstacle.Rewrite
+      else Obstacle.Blocker
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes.collect {
@@ -189,8 +209,10 @@ object SchemaRules {
       extends TableRule(
         "C8",
         "A timestamp without time zone needs the feature `timestampNtz`.",
+        "Delta engines refuse the column unless the protocol names the feature.",
         Clause(DeltaProtocol, "Timestamp without timezone (TimestampNtz)")
-      ) {
+      )
+      with FollowsFromTheSwitch {
 
     override def check(table: TableState): Seq[Violation] =
       if (table.protocol.listedFeatures(feature)) Nil
@@ -212,6 +234,7 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C9",
         "invariants",
+        "Iceberg writers would not check the invariant, and rows could break it.",
         Seq("delta.invariants"),
         "Iceberg writers would not check the invariant",
         Fix.withoutExpression(_, _, Fix.Invariants),
@@ -222,6 +245,7 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C10",
         "identityColumns",
+        "Iceberg writers would not give out the next numbers, so numbers could repeat.",
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
         "Iceberg writers would not give out the next numbers",
         Fix.withoutExpression(_, _, Fix.IdentityColumns),
@@ -232,6 +256,7 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C11",
         "generatedColumns",
+        "Iceberg writers would not compute the column, so its values could contradict the rows.",
         Seq("delta.generationExpression"),
         "Iceberg writers would not compute the column",
         Fix.withoutExpression(_, _, Fix.GeneratedColumns),
@@ -242,6 +267,7 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C12",
         "allowColumnDefaults",
+        "Iceberg v2 has no defaults, so its writers would write null instead.",
         Seq("CURRENT_DEFAULT"),
         "Iceberg format version 2 has no column defaults",
         Fix.dropDefault,
@@ -254,10 +280,16 @@ object SchemaRules {
         "Every recorded type change is one that Iceberg v2 has: int to long, float to double, a " +
           "wider decimal of the same scale, or a byte or short that became an int or long; inside " +
           "a map key it is only that a byte or short became an int.",
+        "Iceberg cannot read files that were written before such a change.",
         Clause(Rfc, "Allowed Supported list of features"),
         Clause(IcebergSpec, "Schema Evolution"),
         Clause(IcebergCode, "SchemaUpdate")
       ) {
+
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      // No live file is older than the type change once those that are have been written again.
+      if (table.nodeAt(violation.location).exists(isPastWithFilesWrittenAnew)) Obstacle.Rewrite
+      else Obstacle.Blocker
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -307,6 +339,7 @@ object SchemaRules {
         "C18",
         "Partition columns are top-level columns of the schema with a primitive type, spelled to the " +
           "letter as there.",
+        "Iceberg partitions by top-level values only, so no reader could prune by it.",
         Clause(DeltaProtocol, "Change Metadata"),
         Clause(IcebergSpec, "Partitioning")
       ) {
@@ -348,6 +381,7 @@ object SchemaRules {
       extends TableRule(
         "C18d",
         "No partition column is a decimal, which Delta Spark 4.4.0 refuses by a mistake of its own.",
+        "Delta Spark 4.4.0 refuses every write to such a table.",
         Clause(DeltaSpark, "CheckPartitionDataTypeInV2AllowList")
       ) {
 

@@ -50,6 +50,8 @@ object FileFormat {
  *
  * @param name
  *   how a statement refers to the table, such as `db.t` or a quoted path
+ * @param contract
+ *   the contract that the table follows, or is to follow
  * @param previous
  *   the version before, if a change is looked at; it decides which statement mends a violation,
  *   never whether there is one
@@ -64,11 +66,31 @@ final case class TableState(
     properties: Map[String, String],
     schema: StructType,
     partitionColumns: Seq[String],
+    contract: Contract,
     format: FileFormat = FileFormat.Parquet,
     profile: Profile = Profile.Rfc,
     previous: Option[TableState] = None,
     asItIs: Option[TableState] = None
 ) {
+
+  /** Whether the table follows its contract, or is yet to. */
+  def isEnabled: Boolean = contract.isEnabled(properties)
+
+  /** The column mapping mode: `none`, `name` or `id`. */
+  def mappingMode: String =
+    property(WriterCompat.ColumnMappingMode).fold("none")(lower(_).trim)
+
+  /** Whether columns have names and ids of their own in data files. */
+  def isMapped: Boolean = mappingMode != "none"
+
+  /** All violations of this version of the table, each found when it is asked for, and once. */
+  @transient lazy val violations: LazyList[Violation] = LazyList.from(contract.rules.check(this))
+
+  /** The column that a violation is about. */
+  def nodeAt(location: Location): Option[SchemaNode] = location match {
+    case Location.Column(path, _, _) => nodesByPath.get(path.toVector)
+    case _                           => None
+  }
 
   /** Every column, nested field, element, key and value of the schema, parents before children. */
   lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)
@@ -127,10 +149,6 @@ final case class TableState(
 
   /** The key that holds the property, as Delta looks for it: its own before any other. */
   def keyOf(key: String): String = WriterCompat.keyOf(key, properties)
-
-  /** Whether columns have names of their own in files, so that they can be renamed. */
-  def isMapped: Boolean =
-    property(WriterCompat.ColumnMappingMode).exists(!_.trim.equalsIgnoreCase("none"))
 
   /** The value of a property; a null in the log is text too, and none that a rule asks for. */
   def property(key: String): Option[String] = properties.get(keyOf(key)).map(String.valueOf(_))

@@ -3,8 +3,6 @@ package org.icebergwritercompat.upgrade
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.rules._
 
-import java.util.Locale
-
 /**
  * Why a data file cannot stay as it is.
  *
@@ -27,12 +25,10 @@ final case class FileReason(rule: String, column: Seq[String], found: String)
  */
 final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
-  private val mode = FileUpgrade.modeOf(from)
-
   // What a schema without mapping may be left with is not by what its columns are found.
   private val namesById: Map[Long, String] = {
     val named = for (node <- from.nodes; id <- node.id; name <- node.physicalName) yield id -> name
-    if (mode == FileUpgrade.unmapped) Map.empty else named.toMap
+    if (from.isMapped) named.toMap else Map.empty
   }
 
   /**
@@ -51,7 +47,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
     val rowCount = added.statistics.flatMap(_.rowCount)
     val file = DataFile(added.path, added.partitionValues, size, rowCount, footer, namesById)
     val broken =
-      (WriterCompatRules.check(to, added) ++ WriterCompatRules.check(to, file)).map(reason).toSeq
+      (to.contract.rules.check(to, added) ++ to.contract.rules.check(to, file)).map(reason).toSeq
     if (footer.isLeft) broken
     else {
       val columns = FileColumns.of(from, file)
@@ -62,7 +58,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
   /** Whether writing the file anew takes the reason away, and leaves the rows as they are. */
   def isMendable(reason: FileReason): Boolean =
-    !FileUpgrade.unmendable(mode)(reason.rule) && !isReadAsText(reason)
+    !FileUpgrade.unmendable(from.mappingMode)(reason.rule) && !isReadAsText(reason)
 
   // It would be written as null.
   private def isReadAsText(reason: FileReason): Boolean =
@@ -80,7 +76,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
   // Whatever ids are in the files, they are none that this table gave out.
   private def foreignIds(broken: Seq[FileReason]): Option[FileReason] =
     Option.when(
-      mode == FileUpgrade.unmapped && !broken.exists(_.rule == FooterRules.FieldsHaveTheirIds.id)
+      !from.isMapped && !broken.exists(_.rule == FooterRules.FieldsHaveTheirIds.id)
     ) {
       FileReason(
         FooterRules.FieldsHaveTheirIds.id,
@@ -91,7 +87,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
   // Until now its columns were found by name: the id must lead to the same.
   private def misnamed(columns: FileColumns): Seq[FileReason] =
-    if (mode != "name") Nil
+    if (from.mappingMode != "name") Nil
     else
       columns.stored.collect {
         case StoredNode(node, stored, _)
@@ -128,13 +124,6 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 }
 
 object FileUpgrade {
-
-  /** The column mapping mode of a table. */
-  def modeOf(table: TableState): String =
-    table.property(WriterCompat.ColumnMappingMode).fold(unmapped)(_.trim.toLowerCase(Locale.ROOT))
-
-  /** The mode of a table without column mapping. */
-  val unmapped = "none"
 
   /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
   private def unmendable(mode: String): Set[String] = {

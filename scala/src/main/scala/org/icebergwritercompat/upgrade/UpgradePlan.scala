@@ -253,7 +253,7 @@ final class UpgradePlan(
   private val shown = 5
 
   private def inOrder(rules: Set[String]): Seq[String] =
-    WriterCompatRules.all.map(_.id).filter(rules)
+    to.contract.rules.all.map(_.id).filter(rules)
 
   private def findingsOf(verdicts: Seq[FileVerdict], severity: Severity): Seq[Finding] = {
     val all = for (verdict <- verdicts; reason <- verdict.reasons) yield reason -> verdict
@@ -261,7 +261,7 @@ final class UpgradePlan(
       .groupBy { case (reason, _) => (reason.rule, reason.column) }
       .toSeq
       .map { case ((id, path), broken) =>
-        val rule = WriterCompatRules.all.find(_.id == id).get
+        val rule = to.contract.rules(id)
         val found = broken.head._1.found
         val node = to.nodesByPath.get(path.toVector)
         Finding(
@@ -273,7 +273,7 @@ final class UpgradePlan(
           broken.map(_._2.file.path).distinct.sorted.take(Finding.MaxExamples),
           found.capitalize,
           rule.statement,
-          Reasons.of(rule).getOrElse(""),
+          rule.why,
           fixOf(rule, node, severity)
         )
       }

@@ -88,7 +88,8 @@ final class RuleTables {
       WriterCompat.MaxColumnId -> lastId.toString
     ),
     schema,
-    Nil
+    Nil,
+    V1.contract
   )
 }
 
@@ -143,11 +144,11 @@ object RulesBenchmark {
 
   // What is computed once for each state must be computed here, each time.
   private def checkTable(table: TableState): Unit =
-    require(WriterCompatRules.check(table.copy()).isEmpty, "a rule refuses what is measured")
+    require(V1.rules.check(table.copy()).isEmpty, "a rule refuses what is measured")
 
   private def checkChange(before: TableState, after: TableState): Unit = {
     val change = TableChange(before.copy(), after.copy(), ChangeKind.Ordinary)
-    require(WriterCompatRules.check(change).isEmpty, "a rule refuses what is measured")
+    require(V1.rules.check(change).isEmpty, "a rule refuses what is measured")
   }
 
   private def time(block: () => Unit): Double = {

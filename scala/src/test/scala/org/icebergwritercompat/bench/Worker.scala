@@ -112,8 +112,8 @@ private final class Worker(kind: String, folder: Path) {
     val all = millis {
       val table = state
       val shown = new DataActions(table)
-      val found = WriterCompatRules.check(table) ++
-        actions.iterator.flatMap(shown.of).flatMap(WriterCompatRules.check(table, _))
+      val found = V1.rules.check(table) ++
+        actions.iterator.flatMap(shown.of).flatMap(V1.rules.check(table, _))
       require(found.isEmpty, "the rules refuse what is measured")
     }
     val names = state.physicalNames

@@ -82,8 +82,8 @@ final case class LogExample(rule: Rule, setUp: Seq[String], passes: Seq[String],
     val after = LogLines.table(before, lines)
     val change =
       TableChange(before, after.copy(previous = Some(before)), ChangeKind.Ordinary)
-    val ofActions = LogLines.actions(after, lines).flatMap(WriterCompatRules.check(after, _))
-    val found = WriterCompatRules.check(after).toSeq ++ WriterCompatRules.check(change) ++ ofActions
+    val ofActions = LogLines.actions(after, lines).flatMap(V1.rules.check(after, _))
+    val found = V1.rules.check(after).toSeq ++ V1.rules.check(change) ++ ofActions
     // A rule on one version says nothing of the version before.
     val isChange = rule.isInstanceOf[ChangeRule]
     (after, if (isChange) found else found.filterNot(_.rule.isInstanceOf[ChangeRule]))
@@ -144,7 +144,7 @@ final case class FooterExample(
       }
     }
     val whole = read.fold(file)(r => file.map(_.copy(footer = r.footer)).orElse(read))
-    WriterCompatRules.check(table, whole.get).toSeq
+    V1.rules.check(table, whole.get).toSeq
   }
 
   // The least and greatest value of a column, or a key of the footer.

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.docs
 
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Rule, Statements, Violation, WriterCompatRules}
+import org.icebergwritercompat.rules.{Rule, Statements, V1, Violation}
 import org.icebergwritercompat.testing.{Compliance, FolderListing, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -12,10 +12,10 @@ import scala.util.Using
 class RuleExamplesSuite extends AnyFunSuite with SharedSpark {
 
   test("every rule has one example, and the examples have the order of the rules") {
-    assert(RuleExamples.all.map(_.rule.id) == WriterCompatRules.all.map(_.id))
+    assert(RuleExamples.all.map(_.rule.id) == V1.rules.all.map(_.id))
   }
 
-  for (rule <- WriterCompatRules.all) RuleExamples.of(rule) match {
+  for (rule <- V1.rules.all) RuleExamples.of(rule) match {
     case example: LogExample =>
       ruleTests(rule, "lines", example.foundInPassing, example.foundInFailing)
     case example: FooterExample =>

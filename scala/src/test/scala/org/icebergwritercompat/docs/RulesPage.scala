@@ -19,7 +19,7 @@ object RulesPage {
   private def header: String =
     s"""# The rules
        |
-       |A Delta table with `${WriterCompat.Enabled}` keeps these ${WriterCompatRules.all.size} rules.
+       |A Delta table with `${WriterCompat.Enabled}` keeps these ${V1.rules.all.size} rules.
        |A commit that would break one is refused, as far as the log tells; what only the footers of data
        |files tell is verified when asked for. Each refusal and finding names the rule by its id, and has
        |a statement that does what was wanted, as far as the rules allow it.
@@ -62,7 +62,7 @@ object RulesPage {
   )
 
   /** All rules in the order of their ids, 2 before 10. */
-  private lazy val ordered: Seq[Rule] = WriterCompatRules.all.sortBy { rule =>
+  private lazy val ordered: Seq[Rule] = V1.rules.all.sortBy { rule =>
     val (number, suffix) = rule.id.tail.span(_.isDigit)
     (rule.id.head, number.toInt, suffix)
   }
@@ -80,7 +80,7 @@ object RulesPage {
     Seq(
       s"""### <a id="${anchor(rule)}"></a>${rule.id}""",
       rule.statement,
-      Reasons.of(rule).getOrElse(throw new NoSuchElementException(s"${rule.id} has no reason")),
+      rule.why,
       s"- Source: ${rule.clauses.map(c => s"${c.source.title}, ${c.section}").mkString("; ")}\n" +
         s"- Checked: ${moment(rule)}\n" +
         s"- Code: ${source(rule)}, tests: ${suite(rule)}",

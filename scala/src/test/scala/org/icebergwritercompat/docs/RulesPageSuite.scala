@@ -1,6 +1,6 @@
 package org.icebergwritercompat.docs
 
-import org.icebergwritercompat.rules.WriterCompatRules
+import org.icebergwritercompat.rules.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.nio.file.Files
@@ -17,7 +17,7 @@ class RulesPageSuite extends AnyFunSuite {
     val links = "\\(#([^)]+)\\)".r.findAllMatchIn(text).map(_.group(1)).toSeq
     val anchors = "<a id=\"([^\"]+)\">".r.findAllMatchIn(text).map(_.group(1)).toSeq
     assert(links == anchors)
-    assert(anchors.distinct.size == WriterCompatRules.all.size)
+    assert(anchors.distinct.size == V1.rules.all.size)
   }
 
   test("every link to a file leads to one") {

@@ -179,9 +179,9 @@ class ConditionsSuite extends AnyFunSuite {
 
   /** What the rules find in all of these. */
   private val found: Seq[Violation] =
-    broken.flatMap(WriterCompatRules.check(_)) ++
-      changes.flatMap(WriterCompatRules.check(_)) ++
-      WriterCompatRules.check(
+    broken.flatMap(V1.rules.check(_)) ++
+      changes.flatMap(V1.rules.check(_)) ++
+      V1.rules.check(
         table,
         DataAction.Added(
           "a.parquet",
@@ -193,8 +193,8 @@ class ConditionsSuite extends AnyFunSuite {
         )
       ) ++
       FileRules.LiveFilesWereWrittenById.check(table, FileRules.Provenance(1, Some("a.parquet"))) ++
-      WriterCompatRules.check(table, DataFiles.file("optional int32 a;")) ++
-      WriterCompatRules.check(table, DataFiles.unreadable("it is not there", "no such file"))
+      V1.rules.check(table, DataFiles.file("optional int32 a;")) ++
+      V1.rules.check(table, DataFiles.unreadable("it is not there", "no such file"))
 
   test("the rules meet every condition object") {
     assert(found.map(_.condition).toSet == conditionObjects.toSet)
@@ -257,7 +257,7 @@ class ConditionsSuite extends AnyFunSuite {
       val key = "delta.enableIcebergWriterCompatV1"
       val after = table.copy(properties = table.properties.removed(key) ++ value.map(key -> _))
       val violation =
-        WriterCompatRules.check(TableChange(table, after, ChangeKind.Ordinary)).next()
+        V1.rules.check(TableChange(table, after, ChangeKind.Ordinary)).next()
       val error = IcebergWriterCompatException.of(after, violation)
       assertRefusal(error, "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1")
       assert(error.getMessageParameters.get("change") == change)

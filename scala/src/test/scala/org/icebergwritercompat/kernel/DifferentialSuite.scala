@@ -1,12 +1,12 @@
 package org.icebergwritercompat.kernel
 
-import org.icebergwritercompat.rules.WriterCompatRules
+import org.icebergwritercompat.rules.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What both checks say to a state. */
 private[kernel] final case class Judged(state: State) {
   val kernel: KernelVerdict = KernelValidator.verdict(state.table)
-  val broken: Seq[String] = WriterCompatRules.check(state.table).map(_.rule.id).toSeq.distinct
+  val broken: Seq[String] = V1.rules.check(state.table).map(_.rule.id).toSeq.distinct
 
   def differs: Boolean = kernel match {
     case KernelVerdict.Accepts    => broken.nonEmpty

@@ -39,7 +39,7 @@ class ActionRulesSuite extends StepSuite {
     Removed("part-0.parquet", dataChange = false),
     Clustered(Nil)
   )
-  for (shape <- shapes; action <- harmless; rule <- WriterCompatRules.actionRules)
+  for (shape <- shapes; action <- harmless; rule <- V1.rules.action)
     passes(rule, s"$action with ${shape.name}")(CompliantTable.of(shape.schema))(action)
 
   for (shape <- shapes) {

@@ -46,7 +46,7 @@ class ChangeRulesSuite extends StepSuite {
   for {
     shape <- shapes
     kind <- kinds
-    rule <- WriterCompatRules.changeRules
+    rule <- V1.rules.change
   } passes(rule, s"no change at all, $kind, with ${shape.name}") {
     val table = CompliantTable.of(shape.schema)
     TableChange(table, table, kind)

@@ -61,7 +61,8 @@ object CompliantTable {
     protocol,
     properties + ("delta.columnMapping.maxColumnId" -> highestId(schema).toString),
     schema,
-    Nil
+    Nil,
+    V1.contract
   )
 
   /** A table with these columns, which get their ids here. */

@@ -45,7 +45,7 @@ class FooterRulesSuite extends RuleSuite {
     }
 
   private val contentRules =
-    WriterCompatRules.footerRules.filterNot(_ eq FootersAreReadable)
+    V1.rules.footer.filterNot(_ eq FootersAreReadable)
 
   /** For each shape, the fields that a writer of the feature gives a file. */
   private val filesOfShapes: Map[String, Seq[String]] = Map(
@@ -80,7 +80,7 @@ class FooterRulesSuite extends RuleSuite {
     val whole = fields.mkString(" ")
     val leaf = s" = ${shape.id};"
 
-    WriterCompatRules.footerRules.foreach { rule =>
+    V1.rules.footer.foreach { rule =>
       accepts(rule, s"a right file, with ${shape.name}")(table)(file(fields: _*))
     }
 
@@ -151,7 +151,7 @@ class FooterRulesSuite extends RuleSuite {
     val table = CompliantTable.of("a INT NOT NULL").copy(partitionColumns = Seq("a"))
     val file = unreadable("it is not there", "no such file")
     assert(
-      WriterCompatRules.check(table, file).toSeq == Seq(
+      V1.rules.check(table, file).toSeq == Seq(
         Violation(
           FootersAreReadable,
           Condition.UnreadableDataFile,
@@ -782,13 +782,14 @@ class FooterRulesSuite extends RuleSuite {
       ProtocolState(1, 2, None, None),
       Map.empty,
       StructType.fromDDL("t TIMESTAMP, l ARRAY<INT>, p INT"),
-      Seq("p")
+      Seq("p"),
+      V1.contract
     )
     val old = file(
       "optional int96 t;",
       "optional group l (LIST) { repeated group bag { optional int32 array; } }"
     ).withPartition("p" -> "1")
-    assert(WriterCompatRules.check(plain, old).map(_.rule.id).toSeq == Seq("E1f", "E4", "E5", "E6"))
+    assert(V1.rules.check(plain, old).map(_.rule.id).toSeq == Seq("E1f", "E4", "E5", "E6"))
   }
 
   test("each rule says the statement that mends what it finds") {

@@ -36,9 +36,9 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
   )
 
   private def allOf(table: TableState, before: TableState): Seq[Violation] =
-    WriterCompatRules.check(table).toSeq ++
-      WriterCompatRules.check(TableChange(before, table, ChangeKind.Ordinary)).toSeq ++
-      WriterCompatRules.check(TableChange(table, before, ChangeKind.Restoring)).toSeq
+    V1.rules.check(table).toSeq ++
+      V1.rules.check(TableChange(before, table, ChangeKind.Ordinary)).toSeq ++
+      V1.rules.check(TableChange(table, before, ChangeKind.Restoring)).toSeq
 
   private def assertWhole(violations: Seq[Violation]): Unit = violations.foreach { violation =>
     assert(violation.parameters.values.forall(_ != null), violation.rule.id)
@@ -107,7 +107,7 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     assertWhole(found)
     // Append-only is no requirement: whatever else is not known to be off, or there at all, is.
     assert(found.isEmpty == (key == "delta.appendOnly"))
-    assert(WriterCompatRules.check(table, Removed("f", dataChange = true)).toSeq == Nil)
+    assert(V1.rules.check(table, Removed("f", dataChange = true)).toSeq == Nil)
   }
 
   test("metadata without schema, properties, format or partitions") {
@@ -138,7 +138,7 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     Seq[Map[String, String]](null, Map.empty, Map("col-2" -> null), Map("col-2" -> ""))
       .foreach { values =>
         val file = Added("f", values, None, hasDeletionVector = true, repeated = true, size = 742)
-        val found = WriterCompatRules.check(table, file).toSeq
+        val found = V1.rules.check(table, file).toSeq
         assertWhole(found)
         assert(Set("D1", "D5", "D6").subsetOf(found.map(_.rule.id).toSet))
       }
@@ -187,7 +187,7 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
         moment = moment,
         previous = Some(before)
       )
-    assertInTime(WriterCompatRules.check(table), atLeast = 8 * wide)
+    assertInTime(V1.rules.check(table), atLeast = 8 * wide)
   }
 
   test("10 000 columns that all change in every way") {
@@ -202,7 +202,7 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
       previous = Some(before)
     )
     assertInTime(
-      WriterCompatRules.check(TableChange(before, after, ChangeKind.Ordinary)),
+      V1.rules.check(TableChange(before, after, ChangeKind.Ordinary)),
       atLeast = 3 * wide
     )
   }
@@ -212,16 +212,16 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     val before = table.copy(schema = new StructType())
     val change =
       TableChange(before, table.copy(previous = Some(before)), ChangeKind.Ordinary)
-    assertInTime(WriterCompatRules.check(change), atLeast = 2 * wide)
+    assertInTime(V1.rules.check(change), atLeast = 2 * wide)
   }
 
   test("10 000 compliant columns, and files that break every rule of theirs") {
     val table = CompliantTable.of((1 to 2 * wide).map(i => s"a$i INT").mkString(", "))
-    assert(failAfter(Span(20, Seconds))(WriterCompatRules.check(table).toSeq) == Nil)
+    assert(failAfter(Span(20, Seconds))(V1.rules.check(table).toSeq) == Nil)
     val file =
       Added("f", Map("x" -> "1"), None, hasDeletionVector = true, repeated = true, size = 742)
     assertInTime(
-      (1 to 20000).iterator.flatMap(_ => WriterCompatRules.check(table, file)),
+      (1 to 20000).iterator.flatMap(_ => V1.rules.check(table, file)),
       atLeast = 80000
     )
   }
@@ -236,13 +236,13 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
     val table = compliant.copy(properties =
       compliant.properties + ("delta.columnMapping.maxColumnId" -> "200")
     )
-    val found = WriterCompatRules.check(table).toSeq
+    val found = V1.rules.check(table).toSeq
     assert(found.map(_.rule.id) == Seq("C7", "C7"))
     assertWhole(found)
-    val changes = WriterCompatRules.check(
+    val changes = V1.rules.check(
       TableChange(table, table.copy(schema = new StructType()), ChangeKind.Ordinary)
     )
     assert(changes.toSeq == Nil)
-    assert(WriterCompatRules.check(TableChange(table, table, ChangeKind.Ordinary)).toSeq == Nil)
+    assert(V1.rules.check(TableChange(table, table, ChangeKind.Ordinary)).toSeq == Nil)
   }
 }

@@ -39,7 +39,7 @@ class ProfileSuite extends StepSuite {
 
   for (shape <- shapes; (feature, rule, reason) <- differences) {
     test(s"rfc refuses $feature, names rfc-current and the way out, with ${shape.name}") {
-      val found = theOne(WriterCompatRules.check(supporting(feature, Profile.Rfc, shape)).toSeq)
+      val found = theOne(V1.rules.check(supporting(feature, Profile.Rfc, shape)).toSeq)
       assert(found.rule.id == rule)
       assert(found.condition == Condition.IncompatibleTableFeature)
       assert(found.location == Location.Feature(feature))
@@ -53,17 +53,17 @@ class ProfileSuite extends StepSuite {
       )
     }
     test(s"rfc-current accepts $feature with ${shape.name}") {
-      assert(WriterCompatRules.check(supporting(feature, Profile.RfcCurrent, shape)).toSeq == Nil)
+      assert(V1.rules.check(supporting(feature, Profile.RfcCurrent, shape)).toSeq == Nil)
     }
   }
 
   // What no profile accepts.
   for {
     profile <- Profile.all
-    feature <- ProtocolRules.Forbidden.keySet.toSeq.sorted.filterNot(_ == "rowTracking") ++
+    feature <- V1.contract.features.forbidden.keySet.toSeq.sorted.filterNot(_ == "rowTracking") ++
       Seq("antigravity", "inCommitTimestamps", "materializePartitionColumns")
   } test(s"$profile refuses $feature, and names no other profile") {
-    val found = WriterCompatRules
+    val found = V1.rules
       .check(supporting(feature, profile, shapes.head))
       .filter(v => v.rule.id == "A5" || v.rule.id == "A6")
       .toSeq
@@ -85,7 +85,7 @@ class ProfileSuite extends StepSuite {
           profile = Profile.RfcCurrent
         )
       assert(
-        WriterCompatRules.check(table).map(v => v.rule.id -> v.parameters("found")).toSeq ==
+        V1.rules.check(table).map(v => v.rule.id -> v.parameters("found")).toSeq ==
           Seq("A4" -> s"$feature only in writerFeatures")
       )
     }
@@ -97,7 +97,7 @@ class ProfileSuite extends StepSuite {
           profile = Profile.RfcCurrent
         )
       assert(
-        WriterCompatRules.check(table).map(v => v.rule.id -> v.parameters("found")).toSeq ==
+        V1.rules.check(table).map(v => v.rule.id -> v.parameters("found")).toSeq ==
           Seq("A7" -> s"$feature with reader version 2")
       )
     }

@@ -33,7 +33,7 @@ class RuleCoverageSuite extends AnyFunSuite {
     assert(RuleSuites.all.sizeIs >= 8)
   }
 
-  for (rule <- WriterCompatRules.all; verb <- Seq("accepts", "refuses"))
+  for (rule <- V1.rules.all; verb <- Seq("accepts", "refuses"))
     test(s"there is a test of what ${rule.id} $verb") {
       assert(RuleSuites.all.map(RuleSuites.count(_, rule, verb)).sum > 0)
     }

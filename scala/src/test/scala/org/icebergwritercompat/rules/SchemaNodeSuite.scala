@@ -97,6 +97,6 @@ class SchemaNodeSuite extends AnyFunSuite {
     assert(nodes.size == 1 + 20 + 7)
     assert(nodes.map(_.path.size).max == 21)
     assert(nodes.flatMap(_.id) == nodes.indices.map(_ + 1L))
-    assert(WriterCompatRules.check(CompliantTable.of(schema)).toSeq == Nil)
+    assert(V1.rules.check(CompliantTable.of(schema)).toSeq == Nil)
   }
 }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.rules.Contracts
 
 /**
  * The files that CONVERT TO DELTA would make a table of.
@@ -86,5 +87,5 @@ object Converted {
   }
 
   private def isOn(spark: SparkSession, properties: Map[String, String]): Boolean =
-    WriterCompat.isEnabled(DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, properties))
+    Contracts.isEnabled(DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, properties))
 }

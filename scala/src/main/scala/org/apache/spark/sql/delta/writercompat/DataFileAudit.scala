@@ -44,7 +44,7 @@ final case class DataFileAudit(
  *   a few of these files, each with what is to say of it alone
  */
 final case class FileFinding(
-    rule: String,
+    rule: FooterRule,
     column: Option[FoundColumn],
     found: String,
     fix: String,
@@ -55,11 +55,10 @@ final case class FileFinding(
 
   /** The same as what a commit is refused for. */
   def violation: Violation = {
-    val broken = WriterCompatRules.footerRules.find(_.id == rule).get
     val example = examples.headOption.getOrElse("")
     Violation(
-      broken,
-      if (broken == FooterRules.FootersAreReadable) Condition.UnreadableDataFile
+      rule,
+      if (rule == FooterRules.FootersAreReadable) Condition.UnreadableDataFile
       else Condition.IncompatibleDataFile,
       column.fold[Location](Location.Files(files, example)) { c =>
         Location.Column(c.path, c.id, c.physicalName)
@@ -69,27 +68,25 @@ final case class FileFinding(
         "file" -> example.split(": ").head,
         "found" -> found,
         "detail" -> s"in $files file(s), such as $example",
-        "required" -> broken.statement
+        "required" -> rule.statement
       )
     )
   }
 
   /** The same as a report shows it. */
-  def finding(judgement: Judgement): Finding = {
-    val broken = WriterCompatRules.footerRules.find(_.id == rule).get
+  def finding(judgement: Judgement): Finding =
     Finding(
-      rule,
-      broken.clauses.map(_.toString),
-      judgement.severityOfFile(broken),
+      rule.id,
+      rule.clauses.map(_.toString),
+      judgement.severityOfFile(rule),
       column.fold(Place.Files)(c => Place.of(Location.Column(c.path, c.id, c.physicalName))),
       Some(files),
       examples,
       column.fold(s"In $files file(s): $found")(_ => found.capitalize),
-      broken.statement,
-      Reasons.of(broken).getOrElse(""),
+      rule.statement,
+      rule.why,
       fix
     )
-  }
 }
 
 /** A column, nested field, element, key or value, as [[Location.Column]] has it. */
@@ -134,12 +131,14 @@ object DataFileAudit {
     val (findings, totals) = Described(spark, s"Reading the footers of ${table.name}") {
       summaries(spark, in, added, live, table, files).collect().toSeq.partition(_.rule.nonEmpty)
     }
-    val fixes = fixesOf(table)
-    val order = WriterCompatRules.footerRules.map(_.id).zipWithIndex.toMap
+    val rules = table.contract.rules.footer
+    val byId = rules.map(rule => rule.id -> (rule, rule.fix(table))).toMap
     DataFileAudit(
       findings
-        .map(_.finding(fixes))
-        .sortBy(f => (order(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)),
+        .map(summary => summary.finding(byId(summary.rule)))
+        .sortBy(f =>
+          (rules.indexOf(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)
+        ),
       live,
       totals.map(_.files).sum,
       totals.map(_.bytes).sum
@@ -191,8 +190,6 @@ object DataFileAudit {
       )
   }
 
-  private def fixesOf(table: TableState): Map[String, String] =
-    WriterCompatRules.footerRules.map(rule => rule.id -> rule.fix(table)).toMap
 }
 
 /** What the log says of a live file. */
@@ -225,8 +222,9 @@ private[writercompat] final case class FileSummary(
       examples = (examples ++ other.examples).sorted.take(Finding.MaxExamples)
     )
 
-  def finding(fixes: Map[String, String]): FileFinding =
-    FileFinding(rule, column, found, fixes(rule), files, bytes, examples)
+  /** The violation of this rule, with what mends it. */
+  def finding(broken: (FooterRule, String)): FileFinding =
+    FileFinding(broken._1, column, found, broken._2, files, bytes, examples)
 }
 
 private[writercompat] object FileSummary {
@@ -264,7 +262,7 @@ private final class FooterTask(
     val hadoop: Configuration = configuration.value.value
     files.foreach { file =>
       val found =
-        WriterCompatRules.check(table, dataFile(file, hadoop)).map(FileSummary.of(_, file))
+        table.contract.rules.check(table, dataFile(file, hadoop)).map(FileSummary.of(_, file))
       (Iterator(FileSummary.total(file)) ++ found).toSeq.distinctBy(_.key).foreach { summary =>
         summaries.updateWith(summary.key)(
           _.fold(Option(summary))(known => Some(known.plus(summary)))

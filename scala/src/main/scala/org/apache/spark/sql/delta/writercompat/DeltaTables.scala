@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.AlterTableDropFeatureDeltaCommand
-import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.Contracts
 
 import scala.jdk.CollectionConverters._
 
@@ -47,13 +47,14 @@ object DeltaTables {
 
   /** Whether the table has the feature on. */
   def isEnabled(table: DeltaTableV2): Boolean =
-    WriterCompat.isEnabled(table.update().metadata.configuration)
+    Contracts.isEnabled(table.update().metadata.configuration)
 
   /** Takes the feature out of the table, as DROP FEATURE does; false if it is not there. */
   def disable(spark: SparkSession, table: DeltaTableV2): Boolean = {
-    val needed = table.update().protocol.isFeatureSupported(WriterCompatTableFeature)
-    if (needed) AlterTableDropFeatureDeltaCommand(table, WriterCompat.Feature).run(spark)
-    needed
+    val protocol = table.update().protocol
+    val feature = WriterCompatTableFeature.all.find(protocol.isFeatureSupported)
+    feature.foreach(found => AlterTableDropFeatureDeltaCommand(table, found.name).run(spark))
+    feature.isDefined
   }
 
   // A name has no slash outside of backquotes.

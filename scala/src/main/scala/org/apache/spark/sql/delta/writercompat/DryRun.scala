@@ -76,10 +76,10 @@ object DryRun {
   }
 
   /** Refuses because of the first violation; a dry run notes all of them. */
-  def refuseFirst(table: TableState, violations: Iterator[Violation]): Unit =
-    if (isRunning) note(violations)
+  def refuseFirst(table: TableState, violations: IterableOnce[Violation]): Unit =
+    if (isRunning) note(violations.iterator)
     else
-      violations.nextOption().foreach { violation =>
+      violations.iterator.nextOption().foreach { violation =>
         throw IcebergWriterCompatException.of(table, violation)
       }
 

@@ -3,8 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.Metadata
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{FileRules, SchemaRules, TableState, Violation}
+import org.icebergwritercompat.rules.{Contracts, FileRules, SchemaRules, TableState, Violation}
 
 /** How the feature is switched on for a table that exists. */
 sealed trait Enabling {
@@ -24,6 +23,9 @@ sealed trait Enabling {
 
 object Enabling {
 
+  private def required(metadata: Metadata): Seq[(String, String)] =
+    Contracts.of(metadata.configuration).toSeq.flatMap(_.requiredProperties)
+
   /** How `proposed`, which has the feature, follows on the transaction's snapshot. */
   def of(transaction: OptimisticTransaction, proposed: Metadata): Enabling =
     if (transaction.snapshot.numOfFiles == 0) new WithoutFiles(transaction.snapshot, proposed)
@@ -41,10 +43,7 @@ object Enabling {
    */
   private final class WithoutFiles(snapshot: Snapshot, proposed: Metadata) extends Enabling {
 
-    private val laidOutHere = Seq(
-      WriterCompat.ColumnMappingMode -> WriterCompat.IdMode,
-      WriterCompat.IcebergCompatV2Enabled -> "true"
-    ).filter { case (key, required) =>
+    private val laidOutHere = required(proposed).filter { case (key, required) =>
       val wanted = proposed.configuration.get(key)
       wanted == snapshot.metadata.configuration.get(key) || wanted.contains(required)
     }

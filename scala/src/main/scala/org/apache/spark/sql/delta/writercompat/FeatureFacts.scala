@@ -5,18 +5,19 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.report.FeatureFact
-import org.icebergwritercompat.rules.{Profile, ProtocolRules}
+import org.icebergwritercompat.rules.{Contract, Contracts, Profile}
 
 import scala.util.Try
 
 /** What a table makes of each of its features. */
 object FeatureFacts {
 
+  private def flag(key: String): (String, String => Boolean) =
+    key -> ((value: String) => value.trim.equalsIgnoreCase("true"))
+
   // Where a feature has a switch of its own, and which values mean that it is on.
-  private val switches: Map[String, (String, String => Boolean)] = {
-    def flag(key: String) = key -> ((value: String) => value.trim.equalsIgnoreCase("true"))
+  private val switches: Map[String, (String, String => Boolean)] =
     Map(
-      WriterCompat.Feature -> flag(WriterCompat.Enabled),
       "appendOnly" -> flag("delta.appendOnly"),
       "changeDataFeed" -> flag("delta.enableChangeDataFeed"),
       "columnMapping" -> (WriterCompat.ColumnMappingMode -> ((mode: String) => mode != "none")),
@@ -29,13 +30,13 @@ object FeatureFacts {
       "typeWidening" -> flag("delta.enableTypeWidening"),
       "v2Checkpoint" -> ("delta.checkpointPolicy" -> ((policy: String) => policy == "v2"))
     )
-  }
 
   /** Every feature the protocol lists or implies, by name. */
   def of(
       spark: SparkSession,
       protocol: Protocol,
       metadata: Metadata,
+      contract: Contract,
       profile: Profile
   ): Seq[FeatureFact] = {
     val known = protocol.implicitlyAndExplicitlySupportedFeatures.map(f => f.name -> f).toMap
@@ -46,15 +47,32 @@ object FeatureFacts {
           Try(feature.metadataRequiresFeatureToBeEnabled(protocol, metadata, spark)).getOrElse(true)
         case _ => true
       }
-      val enabled = switches.get(name).map { case (key, isOn) =>
+      val enabled = switchOf(name).map { case (key, isOn) =>
         val properties = metadata.configuration
         properties.get(WriterCompat.keyOf(key, properties)).exists(isOn)
       }
-      FeatureFact(name, supported = true, active, enabled, isAllowed(name, active, profile))
+      FeatureFact(
+        name,
+        supported = true,
+        active,
+        enabled,
+        isAllowed(name, active, contract, profile)
+      )
     }
   }
 
-  private def isAllowed(feature: String, active: Boolean, profile: Profile): Boolean =
-    ProtocolRules.Allowed(feature) || profile.alsoAllowed(feature) ||
-      ProtocolRules.AllowedIfInactive(feature) && !active
+  private def switchOf(feature: String): Option[(String, String => Boolean)] =
+    Contracts.all
+      .find(_.feature == feature)
+      .map(contract => flag(contract.property))
+      .orElse(switches.get(feature))
+
+  private def isAllowed(
+      feature: String,
+      active: Boolean,
+      contract: Contract,
+      profile: Profile
+  ): Boolean =
+    contract.features.allowed(feature) || profile.alsoAllowed(feature) ||
+      contract.features.allowedIfInactive(feature) && !active
 }

@@ -20,16 +20,16 @@ object FeatureRegistry {
   private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 
   /** Added to the end of `TableFeature.allSupportedFeaturesMap`. */
-  def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] = {
-    val feature = WriterCompatTableFeature
-    features.updated(feature.name.toLowerCase(Locale.ROOT), feature)
-  }
+  def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] =
+    features ++ WriterCompatTableFeature.all.map { feature =>
+      feature.name.toLowerCase(Locale.ROOT) -> feature
+    }
 
   /** Whether Delta knows the feature; asking loads the class, so ask only once it is defined. */
   def isRegistered: Boolean =
-    TableFeature
-      .featureNameToFeature(WriterCompatTableFeature.name)
-      .contains(WriterCompatTableFeature)
+    WriterCompatTableFeature.all.forall { feature =>
+      TableFeature.featureNameToFeature(feature.name).contains(feature)
+    }
 
   /**
    * Defines the changed class in Delta's class loader.

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{FileRules, TableState, Violation}
+import org.icebergwritercompat.rules.{Contracts, FileRules, TableState, Violation}
 import org.icebergwritercompat.rules.FileRules.Provenance
 
 import scala.collection.mutable
@@ -91,7 +91,7 @@ object FileHistory {
         source.deltaLog.getSnapshotAt(clone.sourceVersion, catalogTableOpt = source.catalogTable)
       TableStates.nameOf(source) -> version
     }.toOption.filter { case (_, version) =>
-      WriterCompat.isEnabled(version.metadata.configuration)
+      Contracts.isEnabled(version.metadata.configuration)
     }
 
   /** The version that RESTORE makes the newest one again, found as the command finds it. */

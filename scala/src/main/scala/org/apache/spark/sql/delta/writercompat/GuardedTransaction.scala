@@ -136,7 +136,9 @@ class GuardedTransaction(
   // CREATE TABLE LIKE puts the other table's protocol in place of the one that the metadata needs.
   override def updateProtocol(proposed: Protocol): Unit = newProtocol match {
     case Some(needed) if creating && isGuarded(metadata) =>
-      super.updateProtocol(needed.merge(NewTable.withoutUnusable(proposed, profile)))
+      super.updateProtocol(
+        needed.merge(NewTable.withoutUnusable(proposed, tableState.contract, profile))
+      )
     case _ => super.updateProtocol(proposed)
   }
 
@@ -314,7 +316,7 @@ class GuardedTransaction(
       val after =
         TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
       val change = TableChange(stateOf(won), after, kind(resolved.op))
-      if (isGuarded(resolved.metadata)) refuseFirst(after, WriterCompatRules.check(after))
+      if (isGuarded(resolved.metadata)) refuseFirst(after, after.violations)
       if (guardedBefore) checkChange(change)
     }
   }
@@ -388,7 +390,7 @@ class GuardedTransaction(
   private def creating: Boolean = readVersion < 0 || replacing
 
   private def isGuarded(metadata: Metadata): Boolean =
-    WriterCompat.isEnabled(metadata.configuration)
+    Contracts.isEnabled(metadata.configuration)
 
   private def wasGuarded: Boolean = readVersion >= 0 && isGuarded(snapshot.metadata)
 
@@ -434,7 +436,7 @@ class GuardedTransaction(
 
   private def checkEnabling(): Unit = enabling.foreach { plan =>
     val table = tableState
-    val found = WriterCompatRules.check(table).toSeq ++ plan.findings(table)
+    val found = table.violations.toSeq ++ plan.findings(table)
     DryRun.refuseAll(table, found)
     // What was set when the files were written is in no log.
     if (found.isEmpty) DryRun.refuseAll(table, plan.inFooters(spark, table))
@@ -503,7 +505,7 @@ class GuardedTransaction(
   private def checkState(): Unit = if (isGuarded(metadata)) {
     val table = tableState
     if (!accepted.exists(_ eq table)) {
-      refuseFirst(table, WriterCompatRules.check(table))
+      refuseFirst(table, table.violations)
       // Without a checksum Delta reads the files of the log after the commit, and fails too late.
       if (readVersion >= 0 && snapshot.checksumOpt.isEmpty) explained(snapshot.numOfFiles)
       accepted = Some(table)
@@ -514,7 +516,7 @@ class GuardedTransaction(
   private def checkDeclaration(declared: Metadata): Unit = {
     val table = stateWith(NewTable.asStored(declared))
     if (isGuarded(declared))
-      refuseFirst(table, WriterCompatRules.declarationRules.iterator.flatMap(_.check(table)))
+      refuseFirst(table, table.contract.rules.declaration.iterator.flatMap(_.check(table)))
     if (wasGuarded) {
       val replaces = creating || overwritingSchema
       val change =
@@ -531,7 +533,7 @@ class GuardedTransaction(
   // A table that has left the feature is free of its rules.
   private def checkChange(change: TableChange): Unit = {
     val rules: Iterator[ChangeRule] =
-      if (WriterCompat.isEnabled(change.after.properties)) WriterCompatRules.changeRules.iterator
+      if (change.after.isEnabled) change.after.contract.rules.change.iterator
       else Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly)
     refuseFirst(change.after, rules.flatMap(_.check(change)))
   }
@@ -543,12 +545,12 @@ class GuardedTransaction(
     lazy val shown = new DataActions(table, new FileSystemsInReach(deltaLog.newDeltaHadoopConf()))
     actions.map { action =>
       if (guarded)
-        shown.of(action).foreach(a => refuseFirst(table, WriterCompatRules.check(table, a)))
+        shown.of(action).foreach(a => refuseFirst(table, table.contract.rules.check(table, a)))
       action
     }
   }
 
-  private def refuseFirst(table: TableState, violations: Iterator[Violation]): Unit =
+  private def refuseFirst(table: TableState, violations: IterableOnce[Violation]): Unit =
     DryRun.refuseFirst(table, violations)
 
   private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
@@ -557,8 +559,8 @@ class GuardedTransaction(
 /** Makes transactions guarded ones. */
 object GuardedTransaction {
 
-  private val keptInReplace =
-    Set(WriterCompat.Enabled, WriterCompat.Publish, WriterCompat.PublishTable)
+  private def keptInReplace: Set[String] =
+    Contracts.all.map(_.property).toSet ++ Set(WriterCompat.Publish, WriterCompat.PublishTable)
 
   /** A guarded transaction in place of `transaction`, at the same snapshot. */
   def guard(transaction: OptimisticTransaction): OptimisticTransaction = transaction match {

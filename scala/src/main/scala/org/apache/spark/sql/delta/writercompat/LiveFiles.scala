@@ -77,7 +77,7 @@ object LiveFiles {
       found.bytes,
       Option.when(found.withoutRows == 0)(found.rows),
       found.deletionVectors,
-      WriterCompatRules.actionRules.flatMap(found.and(unreachable(table, unknown)).broken.get),
+      table.contract.rules.action.flatMap(found.and(unreachable(table, unknown)).broken.get),
       known.values.reduceOption(_ and _)
     )
   }
@@ -119,7 +119,7 @@ object LiveFiles {
     def and(file: AddFile, shown: DataActions, table: TableState): Found = {
       val action = shown.ofLive(file)
       val violations = for {
-        rule <- WriterCompatRules.actionRules
+        rule <- table.contract.rules.action
         violation <- rule.check(table, action).headOption
       } yield rule -> FilesViolation(violation, 1, Vector(example(file, violation)))
       // Delta's own count parses the statistics of each file once more, as a tree.

@@ -66,7 +66,8 @@ object MalformedLog {
     }
 
   private def hasFeature(snapshot: Snapshot): Boolean =
-    Try(snapshot.protocol.isFeatureSupported(WriterCompatTableFeature)).getOrElse(false)
+    Try(WriterCompatTableFeature.all.exists(snapshot.protocol.isFeatureSupported))
+      .getOrElse(false)
 
   /** Refuses a version with lines in its log that Delta passes over without a word. */
   def refusePassedOver(table: String, snapshot: Snapshot): Unit = {

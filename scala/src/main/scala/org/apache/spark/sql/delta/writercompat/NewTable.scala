@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.delta.{DeltaConfigs, TypeWideningMetadata}
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol, TableFeatureProtocolUtils}
 import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{Profile, ProtocolRules}
+import org.icebergwritercompat.rules.{Contract, Contracts, Profile}
 import org.slf4j.LoggerFactory
 
 import java.util.Locale
@@ -15,20 +15,9 @@ object NewTable {
 
   private val log = LoggerFactory.getLogger(getClass)
 
-  /** What follows from the one property, unless the user says otherwise. */
-  private val dependent: Seq[(String, String)] = Seq(
-    WriterCompat.ColumnMappingMode -> WriterCompat.IdMode,
-    WriterCompat.IcebergCompatV2Enabled -> "true"
-  )
-
-  /** What must not be on; written out only where a session default says it is. */
-  private val incompatible: Seq[String] = Seq(
-    WriterCompat.IcebergCompatV1Enabled,
-    WriterCompat.IcebergCompatV3Enabled,
-    WriterCompat.DeletionVectorsEnabled,
-    WriterCompat.ChangeDataFeedEnabled,
-    WriterCompat.RowTrackingEnabled
-  ).flatMap(key => key +: alternatesOf(key))
+  // Written out only where a session default says that it is on.
+  private def incompatible(contract: Contract): Seq[String] =
+    contract.excludedProperties.flatMap(key => key +: alternatesOf(key))
 
   private def alternatesOf(key: String): Seq[String] =
     WriterCompat.AlternateKeys.getOrElse(key, Nil)
@@ -43,21 +32,22 @@ object NewTable {
   def complete(spark: SparkSession, proposed: Metadata): Metadata = {
     val explicit = proposed.configuration
     val defaults = DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty)
-    if (!WriterCompat.isEnabled(defaults ++ explicit)) proposed
-    else {
+    Contracts.of(defaults ++ explicit).fold(proposed) { contract =>
       // What the user wrote under another key counts before a session default, not after it.
       def wish(key: String) = alternatesOf(key).flatMap(explicit.get).headOption
-      val required = dependent ++
-        incompatible.filter(defaults.contains).map(key => key -> wish(key).getOrElse("false"))
+      val required = contract.requiredProperties ++
+        incompatible(contract)
+          .filter(defaults.contains)
+          .map(key => key -> wish(key).getOrElse("false"))
       val published = Option.when(WriterCompat.isUniFormIceberg(defaults)) {
         WriterCompat.UniversalFormats -> WriterCompat.otherUniversalFormats(defaults)
       }
       val added = (required ++ published).filterNot { case (key, _) => explicit.contains(key) }
-      added.foreach { case (key, value) => warnIfOverruled(defaults, key, value) }
-      val features = withoutIncompatibleFeatures(defaults)
+      added.foreach { case (key, value) => warnIfOverruled(contract, defaults, key, value) }
+      val features = withoutIncompatibleFeatures(contract, defaults)
       proposed.copy(configuration =
-        features ++ explicit ++ added + (WriterCompat.Enabled -> explicit
-          .getOrElse(WriterCompat.Enabled, "true"))
+        features ++ explicit ++ added + (contract.property -> explicit
+          .getOrElse(contract.property, "true"))
       )
     }
   }
@@ -67,7 +57,9 @@ object NewTable {
    * read `TRUE` or `ID`.
    */
   def normalized(proposed: Metadata): Metadata = {
-    val spelt = (WriterCompat.Enabled +: dependent.map(_._1)).flatMap { key =>
+    val ours =
+      Contracts.all.flatMap(contract => contract.property +: contract.requiredProperties.map(_._1))
+    val spelt = ours.flatMap { key =>
       proposed.configuration.get(key).map(value => key -> value.trim.toLowerCase(Locale.ROOT))
     }
     val configuration = proposed.configuration ++ spelt
@@ -97,7 +89,7 @@ object NewTable {
    * files has none that is older than its types. A table without the feature is left to Delta.
    */
   def withoutPast(declared: Metadata): Metadata =
-    if (!WriterCompat.isEnabled(declared.configuration) || declared.schemaString == null) declared
+    if (!Contracts.isEnabled(declared.configuration) || declared.schemaString == null) declared
     else {
       val (schema, changed) = TypeWideningMetadata.removeTypeWideningMetadata(declared.schema)
       if (changed.isEmpty) declared else declared.copy(schemaString = schema.json)
@@ -107,8 +99,8 @@ object NewTable {
    * `protocol` without the features that no table with the feature may have: where the metadata
    * uses one of them, a rule on the metadata says so.
    */
-  def withoutUnusable(protocol: Protocol, profile: Profile): Protocol = {
-    val allowed = ProtocolRules.Allowed ++ ProtocolRules.AllowedIfInactive ++ profile.alsoAllowed
+  def withoutUnusable(protocol: Protocol, contract: Contract, profile: Profile): Protocol = {
+    val allowed = usable(contract) ++ profile.alsoAllowed
     protocol.copy(
       readerFeatures = protocol.readerFeatures.map(_.intersect(allowed)),
       writerFeatures = protocol.writerFeatures.map(_.intersect(allowed))
@@ -117,10 +109,12 @@ object NewTable {
 
   // Delta adds the features that session defaults name to every new table. It can be told to
   // leave out all protocol defaults, and then takes the harmless ones from the table's own.
-  private def withoutIncompatibleFeatures(defaults: Map[String, String]): Map[String, String] = {
+  private def withoutIncompatibleFeatures(
+      contract: Contract,
+      defaults: Map[String, String]
+  ): Map[String, String] = {
     val prefix = TableFeatureProtocolUtils.FEATURE_PROP_PREFIX
-    val allowed = (ProtocolRules.Allowed ++ ProtocolRules.AllowedIfInactive)
-      .map(_.toLowerCase(Locale.ROOT))
+    val allowed = usable(contract).map(_.toLowerCase(Locale.ROOT))
     val (harmless, harmful) = defaults
       .filter { case (key, _) => key.startsWith(prefix) }
       .partition { case (key, _) => allowed(key.stripPrefix(prefix).toLowerCase(Locale.ROOT)) }
@@ -130,18 +124,26 @@ object NewTable {
         log.warn(
           "The session default of {} gives way, because the table has {}.",
           key: Any,
-          WriterCompat.Enabled: Any
+          contract.property: Any
         )
       }
       harmless + (DeltaConfigs.CREATE_TABLE_IGNORE_PROTOCOL_DEFAULTS.key -> "true")
     }
   }
 
-  private def warnIfOverruled(defaults: Map[String, String], key: String, value: String): Unit =
+  private def usable(contract: Contract): Set[String] =
+    contract.features.allowed ++ contract.features.allowedIfInactive
+
+  private def warnIfOverruled(
+      contract: Contract,
+      defaults: Map[String, String],
+      key: String,
+      value: String
+  ): Unit =
     defaults.get(key).filterNot(_.equalsIgnoreCase(value)).foreach { default =>
       log.warn(
         "The session default {} = {} gives way to {}, because the table has " +
-          WriterCompat.Enabled + ".",
+          contract.property + ".",
         key,
         default,
         value

@@ -5,7 +5,7 @@ import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.{IcebergLibrary, WriterCompat}
 import org.icebergwritercompat.WriterCompat.{Enabled, Publish, PublishTable}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.SupportedTypes
+import org.icebergwritercompat.rules.{Contracts, SupportedTypes}
 
 /** The table properties of this project that tell how a table is published. */
 object PublishProperties {
@@ -47,7 +47,7 @@ object PublishProperties {
       }
     }
     val starts = WriterCompat.isPublished(properties) && !WriterCompat.isPublished(before)
-    if (starts && !WriterCompat.isEnabled(properties))
+    if (starts && !Contracts.isEnabled(properties))
       throw IcebergWriterCompatException.invalidValue(
         Publish,
         properties(Publish),
@@ -58,7 +58,7 @@ object PublishProperties {
     val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
     if (starts && hasUniForm) throw byUniForm(table, properties)
     if (starts && !wasPublished) IcebergLibrary.require()
-    if (WriterCompat.isPublished(properties) && WriterCompat.isEnabled(properties))
+    if (WriterCompat.isPublished(properties) && Contracts.isEnabled(properties))
       SupportedTypes.lossyPartitionColumn(metadata.schema, metadata.partitionColumns).foreach {
         column =>
           throw IcebergWriterCompatException.notPublishable(

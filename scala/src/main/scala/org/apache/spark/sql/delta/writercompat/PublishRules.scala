@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta.actions.AddFile
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{TableState, Violation, WriterCompatRules}
+import org.icebergwritercompat.rules.{TableState, Violation}
 
 /**
  * Keeps what breaks a rule from being published: readers of Iceberg would see other rows.
@@ -18,7 +18,7 @@ private[writercompat] final class PublishRules(
 
   private val live = new DataActions(table, isKnown)
 
-  private lazy val violations: Seq[Violation] = WriterCompatRules.check(table).toSeq
+  private lazy val violations: Seq[Violation] = table.violations.toSeq
 
   /** Whether the version breaks a rule, its files aside. */
   def isBroken: Boolean = violations.nonEmpty
@@ -28,14 +28,14 @@ private[writercompat] final class PublishRules(
 
   /** Refuses a live file that breaks a rule. */
   def refuse(file: AddFile): Unit = {
-    val broken = WriterCompatRules.check(table, live.ofLive(file))
+    val broken = table.contract.rules.check(table, live.ofLive(file))
     if (broken.hasNext) throw refusal(broken.toSeq)
   }
 
   /** What the files of a commit break, which are to be shown one after the other. */
   def ofCommit: AddFile => Iterator[Violation] = {
     val shown = new DataActions(table, isKnown)
-    file => WriterCompatRules.check(table, shown.of(file))
+    file => table.contract.rules.check(table, shown.of(file))
   }
 
   private def refusal(broken: Seq[Violation]): IcebergWriterCompatException =

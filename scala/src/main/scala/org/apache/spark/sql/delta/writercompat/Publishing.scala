@@ -14,7 +14,7 @@ import org.icebergwritercompat.{IcebergLibrary, WriterCompat}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg._
 import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
-import org.icebergwritercompat.rules.Moment
+import org.icebergwritercompat.rules.{Contracts, Moment}
 
 import java.io.FileNotFoundException
 import java.nio.file.FileAlreadyExistsException
@@ -193,7 +193,7 @@ final class Publishing(
   /** The commits that should have been published when they were made. */
   private def unpublished(newest: Snapshot, published: Option[Long]): Option[PublishProblem] = {
     val properties = newest.metadata.configuration
-    val asked = WriterCompat.isEnabled(properties) && WriterCompat.isPublished(properties)
+    val asked = Contracts.isEnabled(properties) && WriterCompat.isPublished(properties)
     val path = log.dataPath.toString
     Option.when(asked && !published.contains(newest.version) && !PublishHook.isWaiting(path)) {
       val failure = PublishHook.lastFailure(path)
@@ -357,7 +357,7 @@ final class Publishing(
     foreignCommits(publisher).foreach(throw _)
 
   private def refuseAsItIs(newest: Snapshot): Unit = {
-    if (!WriterCompat.isEnabled(newest.metadata.configuration))
+    if (!Contracts.isEnabled(newest.metadata.configuration))
       throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> name))
     if (WriterCompat.isUniFormIceberg(newest.metadata.configuration))
       throw PublishProperties.byUniForm(name, newest.metadata.configuration)

@@ -88,7 +88,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       source.configuration.view.filterKeys(_ == WriterCompat.ColumnMappingMode)
     val declared = NewTable.asStored(NewTable.normalized(source.copy(configuration = wanted)))
     val isThere = create.mode == SaveMode.Ignore && create.existingTableOpt.isDefined
-    if (WriterCompat.isEnabled(wanted) && !isThere) {
+    if (Contracts.isEnabled(wanted) && !isThere) {
       def state(name: String) = TableStates.of(
         name,
         Moment.Creating(replacing = false),
@@ -99,7 +99,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       val target = state(TableStates.nameOf(spark, Some(create.table), clone.targetPath))
       DryRun.refuseFirst(
         target,
-        WriterCompatRules.declarationRules.iterator
+        target.contract.rules.declaration.iterator
           .flatMap(_.check(target))
           .map(_.copy(fix = copyOf(clone.sourceTable, state)))
       )
@@ -136,7 +136,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   private def refuseKernelWrite(table: Table): Unit =
     if (
       table.getClass.getName.startsWith("io.delta.spark.internal.v2.") &&
-      WriterCompat.isEnabled(table.properties.asScala.toMap)
+      Contracts.isEnabled(table.properties.asScala.toMap)
     )
       throw IcebergWriterCompatException.unguarded(
         table.name,
@@ -146,23 +146,24 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
   // DROP FEATURE makes empty commits and checkpoints first, and adds this feature last.
   private def checkDrop(table: TableState, feature: String): Unit =
-    if (leavesProtection(feature))
+    if (leavesProtection(table.contract, feature))
       check(table, CheckpointProtectionTableFeature.name, stay = s"$feature TRUNCATE HISTORY")
 
   // Delta refuses by itself to drop what the feature needs.
-  private def leavesProtection(feature: String): Boolean =
+  private def leavesProtection(contract: Contract, feature: String): Boolean =
     spark.conf.get(DeltaSQLConf.FAST_DROP_FEATURE_ENABLED) &&
       TableFeature.featureNameToFeature(feature).exists {
-        case needed if WriterCompatTableFeature.requiredFeatures(needed) => false
-        case removable: RemovableFeature => removable.requiresHistoryProtection
-        case _                           => false
+        case needed if contract.requiredFeatures.contains(needed.name) => false
+        case removable: RemovableFeature                               =>
+          removable.requiresHistoryProtection
+        case _ => false
       }
 
   private def check(table: TableState, added: String, stay: String): Unit = {
     val writers = table.protocol.writerFeatures.map(_ + added)
     val after = table.copy(protocol = table.protocol.copy(writerFeatures = writers))
     val fix = s"ALTER TABLE ${table.name} DROP FEATURE $stay"
-    DryRun.refuseFirst(after, WriterCompatRules.check(after).map(_.copy(fix = fix)))
+    DryRun.refuseFirst(after, after.violations.map(_.copy(fix = fix)))
   }
 
   // Row tracking is switched on by a protocol upgrade, commits that number the rows of all files,
@@ -173,7 +174,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     }
     if (normalized.contains(DeltaConfigs.ROW_TRACKING_ENABLED.key)) {
       val after = table.copy(properties = table.properties ++ normalized)
-      DryRun.refuseFirst(after, WriterCompatRules.check(after))
+      DryRun.refuseFirst(after, after.violations)
     }
   }
 

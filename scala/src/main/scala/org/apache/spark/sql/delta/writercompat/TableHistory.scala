@@ -3,7 +3,6 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
-import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 
@@ -110,11 +109,11 @@ final class TableHistory(spark: SparkSession) {
       val after = inspector.stateOf(name, protocol, metadata)
       state = Some(after)
       val violations =
-        WriterCompatRules.check(after).map(v => (v.rule, Place.of(v.location)) -> v).toSeq
+        after.violations.map(v => (v.rule, Place.of(v.location)) -> v).toSeq
       mend(when, except = violations.map(_._1).toSet)
       violations.foreach { case (key, violation) => note(when, after, key, violation) }
       before.filter(b => isOn(b) && isOn(after)).foreach { was =>
-        WriterCompatRules.check(TableChange(was, after, kind)).foreach { violation =>
+        after.contract.rules.check(TableChange(was, after, kind)).foreach { violation =>
           note(when, after, (violation.rule, Place.of(violation.location)), violation)
         }
       }
@@ -126,7 +125,7 @@ final class TableHistory(spark: SparkSession) {
       for {
         action <- actions
         asked <- shown.of(action)
-        violation <- WriterCompatRules.check(table, asked)
+        violation <- table.contract.rules.check(table, asked)
       } {
         val key = (
           violation.rule,
@@ -187,7 +186,7 @@ final class TableHistory(spark: SparkSession) {
         }
       }
 
-    private def isOn(table: TableState): Boolean = WriterCompat.isEnabled(table.properties)
+    private def isOn(table: TableState): Boolean = Contracts.isEnabled(table.properties)
 
     private def kind(info: CommitInfo): ChangeKind = info.operation match {
       case "RESTORE"                                  => ChangeKind.Restoring

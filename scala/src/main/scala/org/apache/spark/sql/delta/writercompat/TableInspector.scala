@@ -5,7 +5,6 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
-import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 import org.icebergwritercompat.upgrade.UpgradeRequest
@@ -96,7 +95,7 @@ final class TableInspector(spark: SparkSession) {
   /** What the rules find on a version and its files, besides what is known already. */
   def findings(state: TableState, files: LiveFiles, known: Seq[Violation]): Seq[Finding] = {
     val weight = judgement(state, files)
-    (WriterCompatRules.check(state) ++ known ++ kept(state))
+    (state.violations ++ known ++ kept(state))
       .map(weight.finding)
       .toSeq ++ files.violations.map(_.finding(weight)) ++ files.elsewhere.map(_.finding)
   }
@@ -125,7 +124,7 @@ final class TableInspector(spark: SparkSession) {
 
   /** The state that an existing table has with this protocol and metadata. */
   def stateOf(name: String, protocol: Protocol, metadata: Metadata): TableState = {
-    val enabled = WriterCompat.isEnabled(metadata.configuration)
+    val enabled = Contracts.isEnabled(metadata.configuration)
     TableStates.of(
       name,
       if (enabled) Moment.Changing else Moment.Enabling,
@@ -150,12 +149,12 @@ final class TableInspector(spark: SparkSession) {
       seen.version,
       seen.timestamp.map(Instant.ofEpochMilli(_).toString),
       profile.name,
-      WriterCompat.isEnabled(state.properties),
+      Contracts.isEnabled(state.properties),
       statement = None,
       Facts(
         seen.protocol.minReaderVersion,
         seen.protocol.minWriterVersion,
-        FeatureFacts.of(spark, seen.protocol, seen.metadata, profile),
+        FeatureFacts.of(spark, seen.protocol, seen.metadata, state.contract, profile),
         seen.metadata.columnMappingMode.name,
         state.maxColumnId,
         state.partitionColumns,
@@ -182,7 +181,7 @@ final class TableInspector(spark: SparkSession) {
       state: TableState,
       files: Long
   ): Seq[Violation] =
-    if (WriterCompat.isEnabled(state.properties) || files == 0) Nil
+    if (Contracts.isEnabled(state.properties) || files == 0) Nil
     else
       FileRules.LiveFilesWereWrittenById.check(
         state,

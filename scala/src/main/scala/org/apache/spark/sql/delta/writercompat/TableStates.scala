@@ -9,7 +9,15 @@ import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.util.TransactionHelper
 import org.apache.hadoop.fs.Path
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{FileFormat, Moment, Profile, ProtocolState, TableState}
+import org.icebergwritercompat.rules.{
+  Contract,
+  Contracts,
+  FileFormat,
+  Moment,
+  Profile,
+  ProtocolState,
+  TableState
+}
 
 import scala.util.Try
 
@@ -37,10 +45,18 @@ object TableStates {
       metadata.configuration,
       metadata.schema,
       metadata.partitionColumns.map(Option(_).getOrElse("<null>")),
+      contractOf(metadata, previous),
       FileFormat(metadata.format.provider, metadata.format.options),
       profile,
       previous
     )
+
+  // A table that leaves its contract is still judged by it.
+  private def contractOf(metadata: Metadata, previous: Option[TableState]): Contract =
+    Contracts
+      .of(metadata.configuration)
+      .orElse(previous.map(_.contract))
+      .getOrElse(Contracts.default)
 
   /** The profile that the session asks for. */
   def profile(spark: SparkSession): Profile = {

@@ -12,21 +12,10 @@ import org.apache.spark.sql.types.{
   MetadataBuilder,
   StructType
 }
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.{ProtocolRules, SupportedTypes, TypePromotion}
+import org.icebergwritercompat.rules.{Contract, SupportedTypes, TypePromotion}
 
 /** What the metadata and protocol of an existing table become when it gets the feature. */
 object UpgradedMetadata {
-
-  private val required = Map(
-    WriterCompat.Enabled -> "true",
-    WriterCompat.IcebergCompatV2Enabled -> "true",
-    WriterCompat.ColumnMappingMode -> WriterCompat.IdMode
-  )
-
-  /** The properties that IcebergCompatV2 takes the place of. */
-  private val superseded =
-    Set(WriterCompat.IcebergCompatV1Enabled, WriterCompat.IcebergCompatV3Enabled)
 
   /**
    * The metadata with the feature: by id, with the ids that fields have, and new ones above all
@@ -37,7 +26,12 @@ object UpgradedMetadata {
    * @param dropped
    *   the metadata of fields that is left out
    */
-  def of(metadata: Metadata, widening: Boolean, dropped: Set[String] = Set.empty): Metadata = {
+  def of(
+      metadata: Metadata,
+      contract: Contract,
+      widening: Boolean,
+      dropped: Set[String] = Set.empty
+  ): Metadata = {
     // Without mapping, Delta finds nothing by an id that the schema may be left with.
     val known =
       if (metadata.columnMappingMode != NoMapping) metadata.schema
@@ -49,7 +43,8 @@ object UpgradedMetadata {
     }
     val configured = metadata.copy(
       schemaString = (if (widening) widened(schema) else schema).json,
-      configuration = metadata.configuration -- superseded ++ required
+      configuration = metadata.configuration -- contract.superseded ++
+        contract.requiredProperties + (contract.property -> "true")
     )
     val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
       newMetadata = configured,
@@ -61,12 +56,17 @@ object UpgradedMetadata {
   }
 
   /** The protocol for that metadata, without what nothing uses any more and nobody may have. */
-  def protocol(spark: SparkSession, before: Protocol, metadata: Metadata): Protocol = {
+  def protocol(
+      spark: SparkSession,
+      before: Protocol,
+      contract: Contract,
+      metadata: Metadata
+  ): Protocol = {
     val upgraded =
       Protocol
         .upgradeProtocolFromMetadataForExistingTable(spark, metadata, before)
         .getOrElse(before)
-    upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- ProtocolRules.LeftBehind))
+    upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- contract.features.leftOut))
   }
 
   // The files with such a field are all written anew, so how its type came about is past.

@@ -10,7 +10,6 @@ import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
 import org.apache.spark.sql.functions.{broadcast, col}
 import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
-import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
@@ -258,7 +257,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     )
 
   private def isOn(snapshot: Snapshot): Boolean =
-    WriterCompat.isEnabled(snapshot.metadata.configuration)
+    Contracts.isEnabled(snapshot.metadata.configuration)
 
   private def planOf(judged: Judged): UpgradePlan =
     new UpgradePlan(
@@ -280,11 +279,13 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     // Without files, a change of types is nothing that an upgrade has to make unasked.
     val metadata: Metadata = UpgradedMetadata.of(
       snapshot.metadata,
+      from.contract,
       widening = snapshot.numOfFiles > 0 || request.rewrites,
       request.drop.flatMap(_.fieldMetadata)
     )
 
-    val protocol: Protocol = UpgradedMetadata.protocol(spark, snapshot.protocol, metadata)
+    val protocol: Protocol =
+      UpgradedMetadata.protocol(spark, snapshot.protocol, from.contract, metadata)
 
     val to: TableState =
       inspector
@@ -303,8 +304,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
     val violations: Seq[Violation] = {
       val shown = new DataActions(to)
-      WriterCompatRules.check(to).toSeq ++
-        clustering.flatMap(shown.of).toSeq.flatMap(WriterCompatRules.check(to, _))
+      to.violations.toSeq ++
+        clustering.flatMap(shown.of).toSeq.flatMap(to.contract.rules.check(to, _))
     }
 
     def sameAs(other: Target): Boolean =
@@ -313,7 +314,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     /** Whether files are judged alike for both. */
     def judgesAs(other: Target): Boolean =
       from.schema == other.from.schema && to.schema == other.to.schema &&
-        FileUpgrade.modeOf(from) == FileUpgrade.modeOf(other.from) &&
+        from.mappingMode == other.from.mappingMode &&
         to.partitionColumns == other.to.partitionColumns && to.maxColumnId == other.to.maxColumnId
   }
 

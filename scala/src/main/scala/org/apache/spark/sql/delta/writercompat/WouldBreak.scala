@@ -171,7 +171,7 @@ final class WouldBreak(spark: SparkSession) {
     val files = LiveFiles.of(before.snapshot, before.state).copy(violations = Nil)
     val stepFound =
       if (isEnabled(before.state) && isEnabled(state))
-        WriterCompatRules.check(TableChange(before.state, state, kind)).toSeq
+        state.contract.rules.check(TableChange(before.state, state, kind)).toSeq
       else Nil
     inspector.report(
       ReportKind.WouldBreak,
@@ -187,7 +187,7 @@ final class WouldBreak(spark: SparkSession) {
       .stateOf(before.name, protocol, metadata)
       .copy(previous = Option.when(isEnabled(before))(before))
 
-  private def isEnabled(state: TableState): Boolean = WriterCompat.isEnabled(state.properties)
+  private def isEnabled(state: TableState): Boolean = Contracts.isEnabled(state.properties)
 
   private def dryRun(plan: LogicalPlan): TableReport = {
     val outcome = DryRun(spark.sessionState.executePlan(plan).assertCommandExecuted())

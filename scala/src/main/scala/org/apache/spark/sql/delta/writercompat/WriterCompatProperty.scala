@@ -1,40 +1,52 @@
 package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta.{DeltaConfig, DeltaConfigs}
-import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.rules.{Contract, Contracts}
 
 import java.util.Locale
+import java.util.concurrent.ConcurrentHashMap
 
-/** The property `delta.enableIcebergWriterCompatV1`, as Delta's property code sees it. */
+/** The properties that switch contracts on, as Delta's property code sees them. */
 object WriterCompatProperty {
 
-  private val entry = DeltaConfig[Boolean](
-    key = WriterCompat.Enabled,
-    defaultValue = "false",
-    fromString = parse,
-    validationFunction = _ => true,
-    helpMessage = "needs to be true or false."
+  private val entries = new ConcurrentHashMap[String, DeltaConfig[Boolean]]
+
+  private def entryOf(contract: Contract): DeltaConfig[Boolean] = entries.computeIfAbsent(
+    contract.property,
+    property =>
+      DeltaConfig[Boolean](
+        key = property,
+        defaultValue = "false",
+        fromString = parse(property, _),
+        validationFunction = _ => true,
+        helpMessage = "needs to be true or false."
+      )
   )
 
-  private def parse(value: String): Boolean =
+  private def parse(property: String, value: String): Boolean =
     value.trim.toLowerCase(Locale.ROOT).toBooleanOption.getOrElse {
       throw IcebergWriterCompatException.invalidValue(
-        WriterCompat.Enabled,
+        property,
         value,
         "true or false",
-        s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true')"
+        s"TBLPROPERTIES ('$property' = 'true')"
       )
     }
 
-  private val shortKey = WriterCompat.Enabled.stripPrefix("delta.").toLowerCase(Locale.ROOT)
+  private def shortKey(contract: Contract): String =
+    contract.property.stripPrefix("delta.").toLowerCase(Locale.ROOT)
 
-  /** Makes Delta accept the property in statements, options and session defaults. */
-  def register(): Unit = { DeltaConfigs.entries.put(shortKey, entry); () }
+  /** Makes Delta accept the properties in statements, options and session defaults. */
+  def register(): Unit = Contracts.all.foreach { contract =>
+    DeltaConfigs.entries.put(shortKey(contract), entryOf(contract))
+  }
 
-  /** Whether Delta accepts the property. */
-  def isRegistered: Boolean = DeltaConfigs.entries.get(shortKey) eq entry
+  /** Whether Delta accepts the properties. */
+  def isRegistered: Boolean = Contracts.all.forall { contract =>
+    DeltaConfigs.entries.get(shortKey(contract)) eq entryOf(contract)
+  }
 
   /** The session conf that gives new tables the property. */
-  def sessionDefaultKey: String = entry.defaultTablePropertyKey
+  def sessionDefaultKey: String = entryOf(Contracts.default).defaultTablePropertyKey
 }

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.{FSDataInputStream, Path => HadoopPath, RawLocalFile
 import org.apache.hadoop.security.AccessControlException
 import org.apache.parquet.crypto.FileEncryptionProperties
 import org.apache.parquet.example.data.Group
-import org.icebergwritercompat.rules.{DataFile, Moment, Profile, TableState, WriterCompatRules}
+import org.icebergwritercompat.rules.{DataFile, Moment, Profile, TableState, V1}
 import org.icebergwritercompat.testing.{FolderState, ForeignFiles, TestTable}
 
 import java.net.URI
@@ -46,7 +46,7 @@ class DataFileAuditSuite extends TableSuite {
     audit(table).findings.map { f =>
       val column = f.column.fold("")(_.path.mkString("."))
       assert(column.isEmpty || f.found.startsWith(s"column $column "))
-      (f.rule, column, f.found.stripPrefix(s"column $column "), f.files)
+      (f.rule.id, column, f.found.stripPrefix(s"column $column "), f.files)
     }
 
   private def assertClean(table: TestTable): Unit = {
@@ -342,7 +342,7 @@ class DataFileAuditSuite extends TableSuite {
     }
     val result = audit(table)
     assert(
-      result.findings.map(f => (f.rule, f.found, f.examples)) == Seq(
+      result.findings.map(f => (f.rule.id, f.found, f.examples)) == Seq(
         (
           "D1f",
           "the log says another number of rows",
@@ -384,7 +384,7 @@ class DataFileAuditSuite extends TableSuite {
   private def unreadable(reason: String, detail: String)(table: TestTable): Unit = {
     val result = audit(table)
     assert(
-      result.findings.map(f => (f.rule, f.column, f.found, f.files)) ==
+      result.findings.map(f => (f.rule.id, f.column, f.found, f.files)) ==
         Seq(("E0", None, reason, 1))
     )
     val example = result.findings.head.examples.head
@@ -458,7 +458,7 @@ class DataFileAuditSuite extends TableSuite {
         Files.write(damaged, bytes)
         val footer = Footers.read("file:/nowhere", damaged.toUri.toString, configuration)
         val data = DataFile(damaged.toString, Map.empty, whole.length.toLong, Some(2), footer)
-        WriterCompatRules.check(state, data).foreach(v => assert(v.parameters("found").nonEmpty))
+        V1.rules.check(state, data).foreach(v => assert(v.parameters("found").nonEmpty))
       }
     finally Files.delete(damaged)
   }

@@ -16,6 +16,7 @@ import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.bytecode.{ByteCode, Call, ClassFile, ClassFiles}
+import org.icebergwritercompat.rules.V1
 import org.icebergwritercompat.testing.SharedSpark
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -379,16 +380,17 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       assert(!Modifier.isFinal(base.getModifiers), base)
     }
     assert(guarded.sessionState != null)
-    assert(WriterCompatTableFeature.minWriterVersion == 7)
-    assert(!WriterCompatTableFeature.isReaderWriterFeature)
-    assert(!WriterCompatTableFeature.isLegacyFeature)
-    assert(Serialized(WriterCompatTableFeature) eq WriterCompatTableFeature)
+    val feature = WriterCompatTableFeature.of(V1.contract)
+    assert(feature.minWriterVersion == 7)
+    assert(!feature.isReaderWriterFeature)
+    assert(!feature.isLegacyFeature)
+    assert(Serialized(feature) eq feature)
   }
 
   test(JoinPoints.FeatureMap.id) {
     assert(guarded.sessionState != null)
     val all = TableFeature.allSupportedFeaturesMap
-    assert(all.get("icebergwritercompatv1").exists(_ eq WriterCompatTableFeature))
+    assert(all.get("icebergwritercompatv1").exists(_ eq WriterCompatTableFeature.of(V1.contract)))
     val theirs = all - "icebergwritercompatv1"
     assert(theirs.size > 25)
     assert(FeatureRegistry.withWriterCompat(theirs) == all)

@@ -12,7 +12,7 @@ import org.apache.spark.sql.delta.actions.{AddFile, Metadata, Protocol}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.Row
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Moment, Profile, TableState}
+import org.icebergwritercompat.rules.{Moment, Profile, TableState, V1}
 import org.icebergwritercompat.testing.{FolderListing, ForeignFiles, TestTable}
 
 import java.net.URI
@@ -92,7 +92,7 @@ class RewrittenFilesSuite extends TableSuite {
       ColumnMappingTableFeature,
       IcebergCompatV2TableFeature,
       TimestampNTZTableFeature,
-      WriterCompatTableFeature
+      WriterCompatTableFeature.of(V1.contract)
     )
     new Retargeted(
       snapshot,

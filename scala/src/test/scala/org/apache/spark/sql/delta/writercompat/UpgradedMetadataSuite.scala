@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta.actions.Metadata
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
-import org.icebergwritercompat.rules.SchemaNode
+import org.icebergwritercompat.rules.{SchemaNode, V1}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -36,7 +36,8 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("a table without mapping gets ids and names for all there is") {
-    val upgraded = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    val upgraded =
+      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
     assertLaidOut(upgraded)
     assert(ids(upgraded).size == 9 && maximum(upgraded) == 9)
     assert(upgraded.configuration("delta.columnMapping.mode") == "id")
@@ -45,7 +46,8 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("ids that are there stay, and new ones are above all that were ever given") {
-    val before = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    val before =
+      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
     val bare = StructType(before.schema.map { field =>
       val builder = new MetadataBuilder().withMetadata(field.metadata)
       if (field.name == "s") builder.putString("delta.columnMapping.physicalName", "col-abc")
@@ -61,6 +63,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
         "delta.enableIcebergCompatV1" -> "true",
         "other" -> "stays"
       ),
+      V1.contract,
       widening = false
     )
     assertLaidOut(again)
@@ -71,9 +74,10 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("ids that a schema without mapping was left with mean nothing") {
-    val left = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
+    val left = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
     val upgraded = UpgradedMetadata.of(
       metadata(left.schema, "delta.columnMapping.maxColumnId" -> "50"),
+      V1.contract,
       widening = false
     )
     assertLaidOut(upgraded)
@@ -81,8 +85,9 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("what is right already stays as it is") {
-    val upgraded = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), widening = false)
-    assert(UpgradedMetadata.of(upgraded, widening = false) == upgraded)
+    val upgraded =
+      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
+    assert(UpgradedMetadata.of(upgraded, V1.contract, widening = false) == upgraded)
   }
 
   private def change(from: String, to: String, fieldPath: Option[String] = None) = {
@@ -104,7 +109,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
         val inner = field.dataType.asInstanceOf[StructType].map(_.copy(metadata = recorded))
         field.copy(dataType = StructType(inner))
       })
-      val field = UpgradedMetadata.of(metadata(schema), widening = false).schema.head
+      val field = UpgradedMetadata.of(metadata(schema), V1.contract, widening = false).schema.head
       val inner = field.dataType.asInstanceOf[StructType].head.metadata
       if (inner.contains("delta.typeChanges")) inner.getMetadataArray("delta.typeChanges").toSeq
       else Nil
@@ -123,7 +128,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
       .build()
     val schema = StructType.fromDDL(ddl)
     val recorded = StructType(schema.map(_.copy(metadata = changes)))
-    val widened = UpgradedMetadata.of(metadata(recorded), widening = true).schema
+    val widened = UpgradedMetadata.of(metadata(recorded), V1.contract, widening = true).schema
     assert(
       widened.toDDL.replaceAll(" COMMENT '[^']*'", "").replace("`", "") ==
         StructType.fromDDL(ddl.replaceAll("TINYINT|SMALLINT", "INT")).toDDL.replace("`", "")

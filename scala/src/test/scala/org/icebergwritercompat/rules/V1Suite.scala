@@ -4,7 +4,7 @@ import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.bytecode.ClassFiles
 import org.scalatest.funsuite.AnyFunSuite
 
-class WriterCompatRulesSuite extends AnyFunSuite {
+class V1Suite extends AnyFunSuite {
 
   /** Every rule object there is in the package, whether or not it is listed. */
   private val objects: Seq[Rule] = ClassFiles
@@ -28,8 +28,8 @@ class WriterCompatRulesSuite extends AnyFunSuite {
   }
 
   test("every rule object is in the one list, once") {
-    assert(WriterCompatRules.all.map(_.id).sorted == objects.map(_.id).sorted)
-    assert(WriterCompatRules.all.forall(rule => objects.exists(_ eq rule)))
+    assert(V1.rules.all.map(_.id).sorted == objects.map(_.id).sorted)
+    assert(V1.rules.all.forall(rule => objects.exists(_ eq rule)))
   }
 
   objects.foreach { rule =>
@@ -42,7 +42,7 @@ class WriterCompatRulesSuite extends AnyFunSuite {
 
   CompliantTable.shapes.foreach { shape =>
     test(s"a compliant table with ${shape.name} breaks no rule") {
-      assert(WriterCompatRules.check(CompliantTable.of(shape.schema)).toSeq == Nil)
+      assert(V1.rules.check(CompliantTable.of(shape.schema)).toSeq == Nil)
     }
   }
 
@@ -55,7 +55,7 @@ class WriterCompatRulesSuite extends AnyFunSuite {
         schema = StructType.fromDDL("a SMALLINT, l ARRAY<INT>")
       )
     assert(
-      WriterCompatRules.check(plain).map(_.rule.id).toSeq ==
+      V1.rules.check(plain).map(_.rule.id).toSeq ==
         Seq("B1", "B2", "B3", "C7", "C1", "C1", "C5", "B4", "A1", "A2", "A3", "A3", "A3")
     )
   }
@@ -63,7 +63,7 @@ class WriterCompatRulesSuite extends AnyFunSuite {
   test("whoever stops at the first violation pays for no more") {
     // The property rules come first and need no schema; whoever looks at this one fails.
     val trap = CompliantTable.of("a INT").copy(properties = Map.empty, schema = null)
-    assert(WriterCompatRules.check(trap).next().rule.id == "B1")
-    intercept[NullPointerException](WriterCompatRules.check(trap).toSeq)
+    assert(V1.rules.check(trap).next().rule.id == "B1")
+    intercept[NullPointerException](V1.rules.check(trap).toSeq)
   }
 }
