@@ -29,8 +29,8 @@ demo: setup ## Make a table in a scratch folder, change it, publish it, and let 
 	@$(bin)/python demo/demo.py 2>target/demo.log || { tail -n 30 target/demo.log >&2; exit 1; }
 
 test: setup ## Run every test; SPARK=4.0 or 4.2 runs the Scala tests of that Spark line
-	$(sbt) $(call line,$(SPARK))/test
-	$(bin)/pytest -c python/pyproject.toml --rootdir . tests
+	build/side_by_side scala "$(sbt) $(call line,$(SPARK))/test" \
+	  python "$(bin)/pytest -c python/pyproject.toml --rootdir . tests"
 
 lint: setup ## Check the format and types of all code, with warnings as errors
 	$(bin)/ruff check --config python/pyproject.toml python tests demo build

@@ -1,21 +1,18 @@
 import sbt._
 
 /**
- * One supported Spark line: every version and every folder that differs between lines is here.
+ * One supported Spark line: every version that differs between lines is here.
  *
  * @param spark
  *   the Spark release the jar is compiled and tested against
  * @param scala
  *   the Scala release that Spark line is built with
- * @param shims
- *   the folders below `scala/shims` this line takes, each named by the range of lines it serves
  * @param icebergRuntime
  *   Iceberg's own connector for this line, which the tests of Python read published tables with
  */
 final case class SparkLine(
     spark: String,
     scala: String,
-    shims: Seq[String] = Nil,
     icebergRuntime: Option[String] = None
 ) {
 
@@ -31,7 +28,7 @@ final case class SparkLine(
   val projectId: String = "spark" + name.replace(".", "")
 }
 
-/** The lines this project supports; the names in `shims` are folders below `scala/shims`. */
+/** The lines this project supports. */
 object SparkLine {
 
   /** The Delta releases that are tested, the newest first, with the Spark lines they serve. */
