@@ -16,7 +16,8 @@ addCommandAlias(
   "testOtherDeltas",
   SparkLine.all
     .flatMap { l =>
-      val suites = if (l == SparkLine.spark41) "*SmokeSuite *GuardSuite *JoinPointSuite" else "*SmokeSuite"
+      val suites =
+        if (l == SparkLine.spark41) "*SmokeSuite *GuardSuite *JoinPointSuite" else "*SmokeSuite"
       l.deltas.tail.map(version => s"${l.projectId}/${Layers.deltaTests(version).id}/testOnly $suites")
     }
     .mkString("; ")

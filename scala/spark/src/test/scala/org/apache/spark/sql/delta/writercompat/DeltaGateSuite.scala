@@ -1,7 +1,7 @@
 package org.apache.spark.sql.delta.writercompat
 
-import org.apache.xbean.asm9.commons.{ClassRemapper, Remapper}
-import org.apache.xbean.asm9.{ClassReader, ClassWriter, Opcodes}
+import org.apache.xbean.asm9.tree.{ClassNode, InvokeDynamicInsnNode, MethodInsnNode}
+import org.apache.xbean.asm9.{ClassReader, ClassWriter, Handle, Opcodes}
 import org.icebergwritercompat.BuildInfo
 import org.icebergwritercompat.bytecode.{ClassFile, ClassFiles}
 import org.icebergwritercompat.testing.{LoggedTable, SharedSpark}
@@ -21,6 +21,28 @@ class DeltaGateSuite extends AnyFunSuite {
     classes.map(file =>
       if (names.contains(file.name)) file.copy(bytes = change(file.bytes)) else file
     )
+  }
+
+  private def renumber(bytes: Array[Byte]): Array[Byte] = {
+    def other(name: String) =
+      if (name.startsWith("$anonfun$")) name.replaceAll("\\$(\\d+)", "\\$9$1") else name
+    val (node, writer) = (new ClassNode, new ClassWriter(0))
+    new ClassReader(bytes).accept(node, ClassReader.SKIP_DEBUG)
+    node.methods.forEach { method =>
+      method.name = other(method.name)
+      method.instructions.forEach {
+        case call: MethodInsnNode if call.owner == node.name => call.name = other(call.name)
+        case dynamic: InvokeDynamicInsnNode                  =>
+          dynamic.bsmArgs = dynamic.bsmArgs.map {
+            case h: Handle if h.getOwner == node.name =>
+              new Handle(h.getTag, h.getOwner, other(h.getName), h.getDesc, h.isInterface)
+            case argument => argument
+          }
+        case _ =>
+      }
+    }
+    node.accept(writer)
+    writer.toByteArray
   }
 
   private def moved(other: Seq[ClassFile]): Seq[String] = {
@@ -68,16 +90,7 @@ class DeltaGateSuite extends AnyFunSuite {
   }
 
   test("line numbers and the numbers of lambdas make no difference") {
-    val renumbered = changed(implementation, s"$delta/files/TransactionalWrite") { bytes =>
-      val remapper = new Remapper(Opcodes.ASM9) {
-        override def mapMethodName(owner: String, name: String, descriptor: String): String =
-          if (!name.startsWith("$anonfun$")) name
-          else "\\$(\\d+)".r.replaceAllIn(name, m => "\\$9" + m.group(1))
-      }
-      val writer = new ClassWriter(0)
-      new ClassReader(bytes).accept(new ClassRemapper(writer, remapper), ClassReader.SKIP_DEBUG)
-      writer.toByteArray
-    }
+    val renumbered = changed(implementation, s"$delta/files/TransactionalWrite")(renumber)
     assert(renumbered.map(_.bytes.length) != classes.map(_.bytes.length))
     assert(moved(renumbered) == Nil)
   }
