@@ -1,8 +1,9 @@
 package org.icebergwritercompat.report
 
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules._
-import org.icebergwritercompat.upgrade.{FileUpgrade, UpgradeRequest}
+import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
 
 /**
  * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
@@ -16,18 +17,18 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
   private val isMapped = FileUpgrade.modeOf(table) != FileUpgrade.unmapped
 
-  /** The violation as a finding, with its weight and the statement that mends it on this table. */
+  /** The violation as a finding, with its weight and what mends it on this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
     case Severity.Error   => Finding.of(table, violation, Severity.Error)
     case Severity.Warning =>
       Finding
         .of(table, violation, Severity.Warning)
-        .copy(fix = UpgradeRequest.rewriting.call(table))
+        .copy(remedy = UpgradeRequest.rewriting.call(table))
     case Severity.Info =>
       val switchOn =
         if (hasFiles) Fix.callEnable(table)
         else Fix.setProperty(table, WriterCompat.Enabled, "true")
-      Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
+      Finding.of(table, violation, Severity.Info).copy(remedy = switchOn)
   }
 
   /** How much it weighs that a data file is not as it should be. */
@@ -79,6 +80,28 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
         .exists(SchemaRules.RecordedTypeChangesArePromotions.isPastWithFilesWrittenAnew)
     case _ => false
   }
+
+  /**
+   * What switches the feature on, and keeps all rows, where a plain statement is refused because of
+   * these violations.
+   */
+  def remedyOf(violations: Seq[Violation]): Remedy = {
+    val inTheWay = violations.filter(severityBefore(_) == Severity.Error)
+    val drops = inTheWay.map(Drop.of)
+    if (drops.forall(_.isDefined))
+      UpgradeRequest(rewrites = true, drops.flatten.toSet).call(table)
+    else Fix.copyInto(table)
+  }
+
+  private def severityBefore(violation: Violation): Severity = violation.rule match {
+    case rule: FooterRule if FileUpgrade.mends(table, rule) => Severity.Warning
+    case _                                                  => beforeEnabling.severity(violation)
+  }
+
+  private lazy val beforeEnabling: Judgement =
+    if (enabled)
+      new Judgement(table.copy(properties = table.properties - WriterCompat.Enabled), hasFiles)
+    else this
 
   /** What it takes to switch the feature on, after all that was found. */
   def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {

@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.remedy.Remedy
+
 /** A document that states requirements. */
 sealed abstract class Source(val title: String)
 
@@ -43,10 +45,10 @@ sealed trait Rule extends Serializable {
   final protected def violation(
       condition: Condition,
       location: Location,
-      fix: String,
+      remedy: Remedy,
       parameters: (String, String)*
   ): Violation =
-    Violation(this, condition, location, fix, parameters.toMap)
+    Violation(this, condition, location, remedy, parameters.toMap)
 }
 
 /** A requirement that one version of a table meets or breaks by itself. */
@@ -83,6 +85,6 @@ abstract class FooterRule(val id: String, val statement: String, val clauses: Cl
   final def check(table: TableState, file: DataFile): Seq[Violation] =
     check(FileColumns.of(table, file))
 
-  /** The statement that mends all violations of this rule in the files of `table`. */
-  def fix(table: TableState): String = Fix.copyInto(table)
+  /** What mends all violations of this rule in the files of `table`. */
+  def remedy(table: TableState): Remedy = Fix.copyInto(table)
 }

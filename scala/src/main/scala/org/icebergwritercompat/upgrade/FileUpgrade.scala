@@ -136,6 +136,9 @@ object FileUpgrade {
   /** The mode of a table without column mapping. */
   val unmapped = "none"
 
+  /** Whether writing files of the table anew takes violations of the rule away. */
+  def mends(table: TableState, rule: Rule): Boolean = !unmendable(modeOf(table))(rule.id)
+
   /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
   private def unmendable(mode: String): Set[String] = {
     val always: Set[Rule] =

@@ -47,9 +47,9 @@ private[writercompat] final class CommitIds(log: DeltaLog, newest: Snapshot) {
         val middle = (from + until) / 2
         val mark = noted(middle)
         of(mark.version) match {
-          case Some(mark.commit)                        => search(middle + 1, until, Some(mark))
-          case None if mark.version <= newest.version   => search(middle + 1, until, found)
-          case _                                        => search(from, middle, found)
+          case Some(mark.commit)                      => search(middle + 1, until, Some(mark))
+          case None if mark.version <= newest.version => search(middle + 1, until, found)
+          case _                                      => search(from, middle, found)
         }
       }
     search(0, noted.size, None)
@@ -59,8 +59,8 @@ private[writercompat] final class CommitIds(log: DeltaLog, newest: Snapshot) {
 private[writercompat] object CommitIds {
 
   /**
-   * The id of a commit: that of its transaction, which is in the first lines, or else a digest of all
-   * lines.
+   * The id of a commit: that of its transaction, which is in the first lines, or else a digest of
+   * all lines.
    */
   def of(lines: Iterator[String]): String = {
     val head = Vector.newBuilder[String]

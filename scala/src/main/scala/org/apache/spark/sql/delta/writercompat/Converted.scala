@@ -3,10 +3,11 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
+import org.apache.spark.sql.catalyst.util.QuotingUtils.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 
 /**
  * The files that CONVERT TO DELTA would make a table of.
@@ -32,13 +33,7 @@ final case class Converted(
 ) {
 
   /** Copies the rows into a new table with the feature. */
-  def copyStatement: String = {
-    val partitioning =
-      if (partitionColumns.isEmpty) ""
-      else partitionColumns.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-    s"CREATE TABLE $copyName USING delta$partitioning " +
-      s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true') AS SELECT * FROM $name"
-  }
+  def copy: Remedy = Remedy.CopyInto(copyName, Nil, name, partitionColumns)
 }
 
 object Converted {
@@ -76,8 +71,8 @@ object Converted {
     Option.unless(DeltaTableUtils.isDeltaTable(spark, new Path(path))) {
       Converted(
         path,
-        s"${format.getOrElse("parquet")}.`$path`",
-        s"delta.`${path.stripSuffix("/")}_iceberg`",
+        s"${format.getOrElse("parquet")}.${quoteIdentifier(path)}",
+        s"delta.${quoteIdentifier(path.stripSuffix("/") + "_iceberg")}",
         convert.partitionSchema.toSeq.flatMap(_.fieldNames),
         isOn(spark, Map.empty),
         sessionDefault

@@ -7,6 +7,7 @@ import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.functions.{col, xxhash64}
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{Finding, Judgement, Place}
 import org.icebergwritercompat.rules._
 
@@ -47,7 +48,7 @@ final case class FileFinding(
     rule: String,
     column: Option[FoundColumn],
     found: String,
-    fix: String,
+    remedy: Remedy,
     files: Long,
     bytes: Long,
     examples: Seq[String]
@@ -64,7 +65,7 @@ final case class FileFinding(
       column.fold[Location](Location.Files(files, example)) { c =>
         Location.Column(c.path, c.id, c.physicalName)
       },
-      fix,
+      remedy,
       Map(
         "file" -> example.split(": ").head,
         "found" -> found,
@@ -87,7 +88,7 @@ final case class FileFinding(
       column.fold(s"In $files file(s): $found")(_ => found.capitalize),
       broken.statement,
       Reasons.of(broken).getOrElse(""),
-      fix
+      remedy
     )
   }
 }
@@ -134,11 +135,11 @@ object DataFileAudit {
     val (findings, totals) = Described(spark, s"Reading the footers of ${table.name}") {
       summaries(spark, in, added, live, table, files).collect().toSeq.partition(_.rule.nonEmpty)
     }
-    val fixes = fixesOf(table)
+    val remedies = remediesOf(table)
     val order = WriterCompatRules.footerRules.map(_.id).zipWithIndex.toMap
     DataFileAudit(
       findings
-        .map(_.finding(fixes))
+        .map(_.finding(remedies))
         .sortBy(f => (order(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)),
       live,
       totals.map(_.files).sum,
@@ -191,8 +192,8 @@ object DataFileAudit {
       )
   }
 
-  private def fixesOf(table: TableState): Map[String, String] =
-    WriterCompatRules.footerRules.map(rule => rule.id -> rule.fix(table)).toMap
+  private def remediesOf(table: TableState): Map[String, Remedy] =
+    WriterCompatRules.footerRules.map(rule => rule.id -> rule.remedy(table)).toMap
 }
 
 /** What the log says of a live file. */
@@ -225,8 +226,8 @@ private[writercompat] final case class FileSummary(
       examples = (examples ++ other.examples).sorted.take(Finding.MaxExamples)
     )
 
-  def finding(fixes: Map[String, String]): FileFinding =
-    FileFinding(rule, column, found, fixes(rule), files, bytes, examples)
+  def finding(remedies: Map[String, Remedy]): FileFinding =
+    FileFinding(rule, column, found, remedies(rule), files, bytes, examples)
 }
 
 private[writercompat] object FileSummary {

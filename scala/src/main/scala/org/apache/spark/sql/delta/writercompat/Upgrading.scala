@@ -12,6 +12,7 @@ import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.{Alteration, Remedy}
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 import org.icebergwritercompat.upgrade._
@@ -73,7 +74,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       if (broken.nonEmpty)
         throw IcebergWriterCompatException.enabledButBroken(
           name,
-          broken.map(finding => (finding.rule, finding.found, finding.fix))
+          broken.map(finding => (finding.rule, finding.found, finding.remedy))
         )
       unchanged(snapshot)
     } else {
@@ -89,7 +90,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   private def takeAway(violations: Seq[Violation]): Unit =
     violations.foreach { violation =>
-      try Sessions.verbatim(spark, violation.fix)
+      try Upgrading.run(spark, violation.remedy)
       catch {
         case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
           val state = inspector.stateOf(table, table.update())
@@ -205,7 +206,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     if (plan.blockers.nonEmpty)
       throw IcebergWriterCompatException.upgradeBlocked(
         name,
-        plan.blockers.map(finding => (finding.rule, finding.found, finding.fix)),
+        plan.blockers.map(finding => (finding.rule, finding.found, finding.remedy)),
         plan.remedy
       )
     if (plan.mode == PlanMode.Rewrite && !request.rewrites) {
@@ -421,6 +422,12 @@ object Upgrading {
     }
 
   /** What a table with the feature breaks. */
+  // Nothing but a change of the table itself is run unasked.
+  private def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
+    case alteration: Alteration => alteration.statements.foreach(Sessions.verbatim(spark, _))
+    case other => throw new IllegalStateException(s"an upgrade cannot take away: ${other.text}")
+  }
+
   private def broken(report: TableReport): Seq[Finding] =
     report.findings.filter(_.severity == Severity.Error)
 

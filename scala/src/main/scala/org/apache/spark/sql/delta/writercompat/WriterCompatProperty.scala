@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.delta.{DeltaConfig, DeltaConfigs}
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 
 import java.util.Locale
 
@@ -23,7 +24,7 @@ object WriterCompatProperty {
         WriterCompat.Enabled,
         value,
         "true or false",
-        s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true')"
+        Remedy.UseSetting(s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true')")
       )
     }
 
