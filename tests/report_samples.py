@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 Json = dict[str, Any]
+
+
+def remedy(statement: str) -> Json:
+    """What mends a fault by one statement of SQL."""
+    python = "spark.sql(" + json.dumps(statement) + ")"
+    return {"sql": [statement], "python": [python], "command": [statement]}
 
 
 def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
@@ -19,7 +26,7 @@ def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
         "found": "column `a` has the type SMALLINT, which Iceberg does not have.",
         "required": "Every type is one of integer, long and so on.",
         "why": "An Iceberg reader could not read the column.",
-        "fix": "ALTER TABLE db.t ALTER COLUMN a TYPE INT",
+        "remedy": remedy("ALTER TABLE db.t ALTER COLUMN a TYPE INT"),
         "first_version": None,
         "first_timestamp": None,
         "operation": None,
@@ -126,7 +133,9 @@ def broken() -> Json:
             place=place("property", "delta.columnMapping.maxColumnId", value="3"),
             found="the property delta.columnMapping.maxColumnId is 3, below the id 5.",
             required="`delta.columnMapping.maxColumnId` is not below any column id.",
-            fix="ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.maxColumnId' = '5')",
+            remedy=remedy(
+                "ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.maxColumnId' = '5')"
+            ),
         ),
         finding(
             "A3",
@@ -134,7 +143,7 @@ def broken() -> Json:
             place=place("feature", "icebergWriterCompatV1"),
             found="the protocol does not list icebergWriterCompatV1.",
             required="`writerFeatures` lists `icebergWriterCompatV1`.",
-            fix="CALL something",
+            remedy=remedy("CALL something"),
         ),
         finding(
             "E8",
@@ -143,7 +152,7 @@ def broken() -> Json:
             examples=["part-00000.parquet: 5 rows in the footer, 6 in the log"],
             found="17 data files have another number of rows than the log says.",
             required="The row count of a file is its `numRecords`.",
-            fix="INSERT OVERWRITE db.t SELECT * FROM db.t",
+            remedy=remedy("INSERT OVERWRITE db.t SELECT * FROM db.t"),
         ),
     )
 
@@ -199,7 +208,7 @@ def planned() -> Json:
             ],
             "files_to_rewrite": 3,
             "bytes_to_rewrite": 2048,
-            "statements": ["ALTER TABLE db.t DROP CONSTRAINT c"],
+            "remedies": [remedy("ALTER TABLE db.t DROP CONSTRAINT c")],
         },
     )
 

@@ -160,7 +160,7 @@ def test_text() -> None:
         "    why       An Iceberg reader could not read the column.",
         "    at        column a (id 1, physical name col-1)",
         "    found     column `a` has the type SMALLINT, which Iceberg does not have.",
-        "    fix       ALTER TABLE db.t ALTER COLUMN a TYPE INT",
+        '    fix       spark.sql("ALTER TABLE db.t ALTER COLUMN a TYPE INT")',
         "    at        property delta.columnMapping.maxColumnId (3)",
         "    at        files (17 files)",
         "              part-00000.parquet: 5 rows in the footer, 6 in the log",
@@ -174,7 +174,7 @@ def test_findings_of_a_rule_stand_together() -> None:
     assert text.count("C7 error") == text.count("C5 error") == 1
     assert text.count("    at ") == 3
     assert text.count("    fix ") == text.count("    why ") == 2
-    findings[2] |= {"fix": "DROP TABLE t", "why": "For another reason."}
+    findings[2] |= {"remedy": samples.remedy("DROP TABLE t"), "why": "For another reason."}
     text = str(Report.from_dict(samples.report(*findings)))
     assert text.count("    fix ") == text.count("    why ") == 3
 
@@ -197,14 +197,21 @@ def test_a_thousand_findings_are_not_all_listed() -> None:
 
 def test_a_fix_can_be_pasted() -> None:
     fix = "ALTER TABLE t ADD COLUMNS (" + ", ".join(f"c{n} INT" for n in range(50)) + ")"
-    text = str(Report.from_dict(samples.report(samples.finding(fix=fix, why="long " * 50))))
+    text = str(
+        Report.from_dict(
+            samples.report(samples.finding(remedy=samples.remedy(fix), why="long " * 50))
+        )
+    )
     assert fix in text
     assert max(len(line) for line in text.splitlines() if fix not in line) <= 100
 
 
 def test_text_holds_no_terminal_commands() -> None:
     report = Report.from_dict(
-        samples.report(samples.finding(found="red \x1b[31m", fix="SELECT '\x07'"), table="a\x1b]b")
+        samples.report(
+            samples.finding(found="red \x1b[31m", remedy=samples.remedy("SELECT '\x07'")),
+            table="a\x1b]b",
+        )
     )
     for text in (str(report), str(replace(GONE, table="\x1b[2J", message="\x1b[2J"))):
         assert "\x1b" not in text
@@ -337,7 +344,7 @@ def test_data_frame(spark: SparkSession) -> None:
         "table_name STRING, table_version BIGINT, rule STRING, severity STRING, "
         "clauses ARRAY<STRING>, place_kind STRING, place STRING, column_id BIGINT, "
         "physical_name STRING, value STRING, files BIGINT, examples ARRAY<STRING>, found STRING, "
-        "required STRING, why STRING, fix STRING"
+        "required STRING, why STRING, fix ARRAY<STRING>"
     )
     rows = frame.collect()
     assert [row.rule for row in rows] == ["C7", "C5", "B4", "A3", "E8", None]

@@ -46,6 +46,7 @@ from iceberg_writer_compat.publishing import (
     publish,
     status,
 )
+from iceberg_writer_compat.remedy import Remedy
 from iceberg_writer_compat.report import (
     Audit,
     Column,
@@ -104,6 +105,7 @@ __all__ = [
     "ReaderName",
     "ReaderNotInstalledError",
     "Reading",
+    "Remedy",
     "Report",
     "Reports",
     "RuleText",

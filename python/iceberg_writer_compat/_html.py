@@ -53,9 +53,9 @@ class _Branch:
     marked: bool
 
 
-def page(reports: Reports) -> str:
-    """A whole page."""
-    return _render("report.html", reports=reports, severities=_text.SEVERITIES)
+def page(reports: Reports, door: _text.Door = "python") -> str:
+    """A whole page, for somebody who works in Python or at the command line."""
+    return _render("report.html", reports=reports, severities=_text.SEVERITIES, door=door)
 
 
 def results(value: EnableResults) -> str:
@@ -137,6 +137,7 @@ def _environment() -> Environment:
         "size": _text.size,
         "source": _text.source,
         "state": _state,
+        "statements": _text.statements,
         "tree": _tree,
     }
     return environment

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
@@ -30,6 +31,8 @@ from iceberg_writer_compat.exceptions import (
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 OWN_EXTENSION = "org.icebergwritercompat.IcebergWriterCompatExtension"
+
+_OWN_ERROR = "org.icebergwritercompat.errors.IcebergWriterCompatException"
 
 _REMEDY = f"""\
 Start a new process, and build its first session like this:
@@ -149,8 +152,17 @@ def condition(error: Exception) -> str | None:
     return None
 
 
-def message(error: Exception) -> str:
-    """The text of an error that the JVM raised, without its stack."""
+Door = Literal["python", "command"]
+
+
+def message(error: Exception, door: Door = "python") -> str:
+    """The text of an error that the JVM raised, without its stack; what mends it fits the door."""
+    java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    gateway = SparkContext._gateway
+    if java is not None and gateway is not None and is_instance_of(gateway, java, _OWN_ERROR):
+        remedy = json.loads(java.remedyJson())
+        lines = [f"{java.remedyVerb()}: {line}" for line in remedy[door]]
+        return "\n".join([str(java.explanation()), *lines])
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getMessage() or error.java_exception.toString())
     # PySpark adds the JVM's stack trace where a session asks for it.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from iceberg_writer_compat.bulk import EnableResults, TableProgress
+    from iceberg_writer_compat.remedy import Remedy
     from iceberg_writer_compat.report import (
         Enabling,
         Facts,
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
         Severity,
         TableError,
     )
+
+Door = Literal["python", "command"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
@@ -175,7 +178,7 @@ def audit(report: Report) -> str:
     return f"{kind}{read} of {report.audit.files_live:,}, {size(report.audit.bytes)}"
 
 
-def plan(value: Plan) -> Iterator[tuple[str, str]]:
+def plan(value: Plan, door: Door = "python") -> Iterator[tuple[str, str]]:
     """The steps of a plan, and what becomes of the data files, each with its name."""
     for step in value.steps:
         yield step.name, step.what + _files(step.files, step.bytes)
@@ -186,8 +189,9 @@ def plan(value: Plan) -> Iterator[tuple[str, str]]:
             f"files: {group.verdict}",
             _files(group.files, group.bytes).lstrip(": ") + f". {listed}",
         )
-    for statement in value.statements if value.mode == "blocked" else ():
-        yield "to be run", statement
+    for remedy in value.remedies if value.mode == "blocked" else ():
+        for statement in statements(remedy, door):
+            yield "to be run", statement
 
 
 def _files(number: int | None, amount: int | None) -> str:
@@ -205,7 +209,7 @@ def since(finding: Finding) -> str:
     return f"version {finding.first_version}{time}{operation}, {now}"
 
 
-def report(value: Report) -> str:
+def report(value: Report, door: Door = "python") -> str:
     """A report in full."""
     named = [*facts(value.facts), ("footers read", audit(value))]
     if value.kind != "history":
@@ -215,19 +219,22 @@ def report(value: Report) -> str:
     lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
     lines += [line for name, text in named for line in _entry(name, text, 18)]
     if value.plan is not None:
-        lines += ["", *(line for name, text in plan(value.plan) for line in _entry(name, text, 18))]
+        lines += [
+            "",
+            *(line for name, text in plan(value.plan, door) for line in _entry(name, text, 18)),
+        ]
     for severity in SEVERITIES:
         findings = [finding for finding in value.findings if finding.severity == severity]
         for group in by_rule(findings).values():
-            lines += ["", *_findings(group)]
+            lines += ["", *_findings(group, door)]
     return "\n".join(lines)
 
 
-def _findings(group: Sequence[Finding]) -> Iterator[str]:
+def _findings(group: Sequence[Finding], door: Door) -> Iterator[str]:
     """What one rule has to say; a reason or fix that all findings share is there once."""
     shown = group[:_LISTED]
     one_reason = len({finding.why for finding in shown}) == 1
-    one_fix = len({finding.fix for finding in shown}) == 1
+    one_fix = len({finding.remedy for finding in shown}) == 1
     yield from _entry(f"{group[0].rule} {group[0].severity}", group[0].required, 12)
     if one_reason:
         yield from _entry("  why", group[0].why, 12)
@@ -241,11 +248,20 @@ def _findings(group: Sequence[Finding]) -> Iterator[str]:
         if not one_reason:
             yield from _entry("  why", finding.why, 12)
         if not one_fix:
-            yield from _entry("  fix", finding.fix, 12, wrap=False)
+            yield from _fix(finding, door)
     if len(group) > len(shown):
         yield f"    and {count(len(group) - len(shown), 'more finding')}"
     if one_fix:
-        yield from _entry("  fix", group[0].fix, 12, wrap=False)
+        yield from _fix(group[0], door)
+
+
+def _fix(finding: Finding, door: Door) -> list[str]:
+    return _entry("  fix", "\n".join(statements(finding.remedy, door)), 12, wrap=False)
+
+
+def statements(remedy: Remedy, door: Door) -> tuple[str, ...]:
+    """What mends a fault, for somebody who works in Python or at the command line."""
+    return remedy.python if door == "python" else remedy.command
 
 
 def error(value: TableError) -> str:

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _jvm, _text, checks, proving
+from iceberg_writer_compat import _html, _jvm, _text, checks, proving
 
 _REFUSED = 1
 _FAILED = 2
@@ -162,7 +162,9 @@ def _say(error: Exception, table: str | None = None) -> None:
         # PySpark leaves the JVM's stack in the context of its own exceptions.
         click.echo("".join(traceback.format_exception(error.__context__ or error)), err=True)
     else:
-        click.echo(("" if table is None else f"{table}: ") + _jvm.message(error), err=True)
+        click.echo(
+            ("" if table is None else f"{table}: ") + _jvm.message(error, "command"), err=True
+        )
 
 
 def _exit_code(error: Exception) -> int:
@@ -398,11 +400,17 @@ def _require_file(form: str, html_file: str | None) -> None:
 
 
 def _show(reports: compat.Reports, form: str, html_file: str | None) -> int:
-    shown = [str(report) for report in reports.reports]
+    shown = [_text.report(report, "command") for report in reports.reports]
     shown += [reports.verdict] * (len(reports) > 1)
     if not _write(reports, "\n\n".join(shown), form, html_file) or reports.errors:
         return _FAILED
     return 0 if reports.compliant else _REFUSED
+
+
+def _html_of(answer: compat.Reports | compat.EnableResults | compat.Proof) -> str:
+    if isinstance(answer, compat.Reports):
+        return _html.page(answer, "command")
+    return answer.to_html()
 
 
 def _write(
@@ -416,12 +424,12 @@ def _write(
         click.echo(answer.to_json())
     elif form == "html" and html_file not in (None, "-"):
         try:
-            Path(str(html_file)).write_text(answer.to_html(), encoding="utf-8")
+            Path(str(html_file)).write_text(_html_of(answer), encoding="utf-8")
         except OSError as error:
             click.echo(f"{html_file} could not be written: {error.strerror}", err=True)
             return False
     elif form == "html":
-        click.echo(answer.to_html())
+        click.echo(_html_of(answer))
     else:
         click.echo(text, nl=bool(text))
     return True
@@ -800,7 +808,9 @@ def status(table: str, form: str, settings: dict[str, str]) -> int:
         _show_place(found)
     if form != "json":
         for problem in found.problems:
-            click.echo(f"  {problem.text}\n  {problem.remedy}")
+            click.echo(f"  {problem.text}")
+            for line in problem.remedy.command:
+                click.echo(f"  Run: {line}")
     return 0 if found.lag == 0 and not found.problems else _REFUSED
 
 

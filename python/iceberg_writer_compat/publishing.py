@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from iceberg_writer_compat import _jvm
+from iceberg_writer_compat import _codec, _jvm
+from iceberg_writer_compat.remedy import Remedy
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ class PublishProblem:
 
     Attributes:
         text: What is the case, in one line.
-        remedy: What to run or to use.
+        remedy: What mends it.
     """
 
     text: str
-    remedy: str
+    remedy: Remedy
 
 
 @dataclass(frozen=True)
@@ -150,5 +151,7 @@ def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:
     door, name = _jvm.require(spark), _jvm.table_name(table)
     with _jvm.without_stack():
         found = json.loads(door.publishStatus(spark._jsparkSession, name))
-    problems = tuple(PublishProblem(**problem) for problem in found["problems"])
+    problems = tuple(
+        _codec.decode(PublishProblem, problem, "problem") for problem in found["problems"]
+    )
     return PublishStatus(**{**found, "problems": problems})

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_writer_compat import _codec, _html, _text
 from iceberg_writer_compat.exceptions import NoActiveSessionError
+from iceberg_writer_compat.remedy import Remedy
 
 Kind = Literal["check", "verify", "would_break", "history", "plan"]
 Severity = Literal["error", "warning", "info"]
@@ -62,7 +63,7 @@ class Finding:
         found: What was found.
         required: What must hold.
         why: Why it matters.
-        fix: The statement that mends it.
+        remedy: What mends it.
         first_version: The version that broke the rule; of a history.
         first_timestamp: The time of that version; of a history.
         operation: The operation that wrote that version; of a history.
@@ -78,11 +79,16 @@ class Finding:
     found: str
     required: str
     why: str
-    fix: str
+    remedy: Remedy
     first_version: int | None
     first_timestamp: datetime | None
     operation: str | None
     mended_version: int | None
+
+    @property
+    def fix(self) -> list[str]:
+        """What mends it in Python: statements to run in this order."""
+        return list(self.remedy.python)
 
 
 @dataclass(frozen=True)
@@ -221,7 +227,7 @@ class Plan:
         groups: What becomes of the data files.
         files_to_rewrite: The number of data files that have to be written anew.
         bytes_to_rewrite: Their size.
-        statements: What takes away what stands in the way: run first if it was asked for with
+        remedies: What takes away what stands in the way: run first if it was asked for with
             `drop`, left to the user otherwise.
     """
 
@@ -230,7 +236,7 @@ class Plan:
     groups: tuple[FileGroup, ...]
     files_to_rewrite: int
     bytes_to_rewrite: int
-    statements: tuple[str, ...]
+    remedies: tuple[Remedy, ...]
 
 
 @dataclass(frozen=True)
@@ -484,7 +490,7 @@ _COLUMNS = (
     "table_name STRING, table_version BIGINT, rule STRING, severity STRING, "
     "clauses ARRAY<STRING>, place_kind STRING, place STRING, column_id BIGINT, "
     "physical_name STRING, value STRING, files BIGINT, examples ARRAY<STRING>, found STRING, "
-    "required STRING, why STRING, fix STRING"
+    "required STRING, why STRING, fix ARRAY<STRING>"
 )
 _HISTORY_COLUMNS = (
     ", first_version BIGINT, first_timestamp TIMESTAMP, operation STRING, mended_version BIGINT"
@@ -513,6 +519,7 @@ def _rows(entry: Report | TableError) -> Iterator[dict[str, Any]]:
     for finding in entry.findings:
         values = {name: getattr(finding, name) for name in _codec.types_of(Finding)}
         yield values | {
+            "fix": finding.fix,
             "table_name": entry.table,
             "table_version": entry.version,
             "place_kind": finding.place.kind,

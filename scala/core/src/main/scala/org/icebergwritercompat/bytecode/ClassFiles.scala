@@ -3,6 +3,7 @@ package org.icebergwritercompat.bytecode
 import org.apache.xbean.asm9.ClassReader
 
 import java.io.File
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.jar.JarFile
 import scala.jdk.CollectionConverters._
@@ -14,6 +15,7 @@ final case class ClassFile(name: String, bytes: Array[Byte]) {
   def reader: ClassReader = new ClassReader(bytes)
 
   private val textTag = 1
+  private val classTag = 7
   private val stringTag = 8
 
   /** The string constants. */
@@ -25,6 +27,22 @@ final case class ClassFile(name: String, bytes: Array[Byte]) {
       .map(item => reader.readUTF8(item + 1, buffer))
       .toSet
   }
+
+  /** The internal names of the classes that this one refers to, also in descriptors. */
+  def references: Set[String] = {
+    val reader = this.reader
+    val buffer = new Array[Char](reader.getMaxStringLength)
+    items(reader).flatMap { item =>
+      reader.readByte(item) match {
+        case `classTag` => Seq(reader.readUTF8(item + 1, buffer)).filterNot(_.startsWith("["))
+        case `textTag`  => ClassFile.inDescriptor.findAllMatchIn(text(reader, item)).map(_.group(1))
+        case _          => Nil
+      }
+    }.toSet
+  }
+
+  private def text(reader: ClassReader, item: Int): String =
+    new String(bytes, item + 3, reader.readUnsignedShort(item + 1), UTF_8)
 
   /** Whether a name or text stands in the constant pool; much faster than reading the methods. */
   def mentions(texts: String*): Boolean = {
@@ -41,6 +59,10 @@ final case class ClassFile(name: String, bytes: Array[Byte]) {
   // The offset of an item is that of its content, which its tag stands before.
   private def items(reader: ClassReader): Iterator[Int] =
     (1 until reader.getItemCount).iterator.map(reader.getItem).filter(_ > 0).map(_ - 1)
+}
+
+object ClassFile {
+  private val inDescriptor = "L([A-Za-z0-9_$]+(?:/[A-Za-z0-9_$]+)+);".r
 }
 
 /** The class files of jars and folders. */

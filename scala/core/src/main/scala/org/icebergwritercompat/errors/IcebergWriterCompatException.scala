@@ -1,28 +1,52 @@
 package org.icebergwritercompat.errors
 
+import com.fasterxml.jackson.databind.json.JsonMapper
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
-import org.icebergwritercompat.report.MalformedField
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.report.{MalformedField, ReportJson}
 import org.icebergwritercompat.rules._
 
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
+import scala.util.matching.Regex
 
 /**
  * A refusal: its condition, SQLSTATE and parameters are the same in Scala, Java, SQL and Python.
  *
  * The base class is one that PySpark hands on with its condition.
+ *
+ * @param remedy
+ *   what mends it; its statements of SQL are the parameter `fix` of the text, one a line
+ * @param also
+ *   what else is wrong with the refused statement
  */
 final class IcebergWriterCompatException(
     condition: String,
     parameters: Map[String, String],
-    cause: Throwable
+    cause: Throwable,
+    val remedy: Remedy,
+    also: Seq[String]
 ) extends UnsupportedOperationException(
-      Conditions.message(condition, IcebergWriterCompatException.toPaste(parameters)),
+      IcebergWriterCompatException
+        .body(condition, parameters, remedy, also)
+        .concat(IcebergWriterCompatException.ending(remedy)),
       cause
     )
     with SparkThrowable {
 
+  def this(condition: String, parameters: Map[String, String], cause: Throwable) =
+    this(condition, parameters, cause, Remedy.Nothing, Nil)
+
   def this(condition: String, parameters: Map[String, String]) = this(condition, parameters, null)
+
+  /** What is wrong, without what mends it. */
+  def explanation: String = IcebergWriterCompatException.body(condition, parameters, remedy, also)
+
+  /** What mends it in SQL, Python and at the command line, as JSON. */
+  def remedyJson: String = ReportJson.of(remedy)
+
+  /** What is to be done with the statements of the remedy. */
+  def remedyVerb: String = remedy.verb
 
   override def getCondition: String = condition
 
@@ -31,7 +55,7 @@ final class IcebergWriterCompatException(
   override def getSqlState: String = Conditions.sqlState(condition)
 
   override def getMessageParameters: JMap[String, String] =
-    IcebergWriterCompatException.toPaste(parameters).asJava
+    IcebergWriterCompatException.withFix(parameters, remedy).asJava
 }
 
 /** Makes the errors of this project. */
@@ -45,14 +69,53 @@ object IcebergWriterCompatException {
 
   /** The refusal of a change because of one violation. */
   def of(table: TableState, violation: Violation): IcebergWriterCompatException =
-    new IcebergWriterCompatException(conditionOf(violation), parametersOf(table, violation))
+    of(table, violation, Nil, violation.remedy)
 
-  /** What the refusal says of the violation itself, without the table, the rule and the fix. */
+  /**
+   * The refusal of a change because of its first violation.
+   *
+   * @param others
+   *   what else is wrong with the statement
+   * @param remedy
+   *   what mends the first violation, and the others if that is possible
+   */
+  def of(
+      table: TableState,
+      violation: Violation,
+      others: Seq[Violation],
+      remedy: Remedy
+  ): IcebergWriterCompatException = {
+    val more = others.map(other => s"rule ${other.rule.id}: ${explanation(table, other)}").distinct
+    new IcebergWriterCompatException(
+      conditionOf(violation),
+      parametersOf(table, violation),
+      null,
+      remedy,
+      more
+    )
+  }
+
+  /** What the refusal says of the violation itself, without the table, the rule and the remedy. */
   def explanation(table: TableState, violation: Violation): String =
     Conditions.explanation(conditionOf(violation), parametersOf(table, violation))
 
-  private def toPaste(parameters: Map[String, String]): Map[String, String] =
-    parameters.map { case (key, value) => key -> (if (key == "fix") Fix.toPaste(value) else value) }
+  private def withFix(parameters: Map[String, String], remedy: Remedy): Map[String, String] =
+    if (remedy.isEmpty) parameters else parameters + ("fix" -> remedy.text)
+
+  private[errors] def body(
+      condition: String,
+      parameters: Map[String, String],
+      remedy: Remedy,
+      also: Seq[String]
+  ): String = {
+    val rest =
+      if (also.isEmpty) "" else s"\nThe same statement breaks more rules:${list(also)}"
+    Conditions.body(condition, withFix(parameters, remedy), hasRemedy = !remedy.isEmpty) + rest +
+      remedy.note.fold("")("\n" + _)
+  }
+
+  private[errors] def ending(remedy: Remedy): String =
+    if (remedy.isEmpty) "" else s"\n${remedy.verb}: ${remedy.text}"
 
   private def conditionOf(violation: Violation): String =
     s"$Violation.${violation.condition.name}"
@@ -60,26 +123,44 @@ object IcebergWriterCompatException {
   private def parametersOf(table: TableState, violation: Violation): Map[String, String] =
     violation.parameters ++ Map(
       "table" -> table.name,
-      "rule" -> violation.rule.id,
-      "fix" -> violation.fix
+      "rule" -> violation.rule.id
     )
 
-  /** The refusal to switch the feature on, with everything that stands against it. */
-  def notCompliant(table: TableState, findings: Seq[Violation]): IcebergWriterCompatException =
-    findings.find(isLostInCopy(table, _)).fold(copyable(table, findings))(of(table, _))
+  /**
+   * The refusal to switch the feature on, with everything that stands against it.
+   *
+   * @param remedy
+   *   what mends all of it, where that keeps all rows
+   */
+  def notCompliant(
+      table: TableState,
+      findings: Seq[Violation],
+      remedy: Remedy
+  ): IcebergWriterCompatException =
+    findings.find(isLostInCopy(table, _)) match {
+      case Some(lost) if remedy == Fix.copyInto(table) => of(table, lost)
+      case _                                           => allOf(table, findings, remedy)
+    }
 
   // A copy would have other rows, or none where they cannot be read; a column can be renamed
   // where it is.
   private def isLostInCopy(table: TableState, finding: Violation): Boolean = finding.rule match {
     case ActionRules.NoMarkersOfNull | NameRules.NoReservedNames => true
-    case _: FooterRule => finding.fix != Fix.copyInto(table)
+    case _: FooterRule => finding.remedy != Fix.copyInto(table)
     case _             => false
   }
 
-  private def copyable(
+  private def allOf(
       table: TableState,
-      findings: Seq[Violation]
-  ): IcebergWriterCompatException =
+      findings: Seq[Violation],
+      remedy: Remedy
+  ): IcebergWriterCompatException = {
+    val way = remedy match {
+      case _: Remedy.Enable =>
+        "The table can get the feature where it is: data files that cannot stay are written anew."
+      case _: Remedy.CopyInto => "The rows can be copied into a new table that has the feature."
+      case _                  => "The following is to be mended first."
+    }
     new IcebergWriterCompatException(
       s"$Violation.TABLE_NOT_COMPLIANT",
       Map(
@@ -87,40 +168,48 @@ object IcebergWriterCompatException {
         "rule" -> findings.map(_.rule.id).distinct.mkString(", "),
         "count" -> findings.size.toString,
         "findings" -> list(findings.map(_.summary)),
-        "fix" -> Fix.copyInto(table)
-      )
+        "way" -> way
+      ),
+      null,
+      remedy,
+      Nil
     )
+  }
 
   /**
    * The refusal to switch the feature on, with everything that stands in the way.
    *
    * @param blockers
-   *   the rule, what was found, and the statement that mends it
-   * @param fix
+   *   the rule, what was found, and what mends it
+   * @param remedy
    *   what mends all of them, where one call does
    */
   def upgradeBlocked(
       table: String,
-      blockers: Seq[(String, String, String)],
-      fix: String
+      blockers: Seq[(String, String, Remedy)],
+      remedy: Remedy
   ): IcebergWriterCompatException =
-    listing("UPGRADE_BLOCKED", table, blockers, fix)
+    withFindings(s"$Violation.UPGRADE_BLOCKED", table, blockers, remedy)
 
-  private def listing(
+  private def withFindings(
       condition: String,
       table: String,
-      found: Seq[(String, String, String)],
-      fix: String
+      findings: Seq[(String, String, Remedy)],
+      remedy: Remedy
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
-      s"$Violation.$condition",
+      condition,
       Map(
         "table" -> table,
-        "rule" -> found.map(_._1).distinct.mkString(", "),
-        "count" -> found.size.toString,
-        "findings" -> list(found.map { case (rule, what, mend) => s"$rule: $what Run: $mend" }),
-        "fix" -> fix
-      )
+        "rule" -> findings.map(_._1).distinct.mkString(", "),
+        "count" -> findings.size.toString,
+        "findings" -> list(findings.map { case (rule, found, mending) =>
+          s"$rule: $found" + mending.sql.map(statement => s" ${mending.verb}: $statement").mkString
+        })
+      ),
+      null,
+      remedy,
+      Nil
     )
 
   /** The refusal to write data files anew unasked. */
@@ -129,7 +218,7 @@ object IcebergWriterCompatException {
       rules: Seq[String],
       reasons: Seq[String],
       files: String,
-      fix: String
+      remedy: Remedy
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.REWRITE_NEEDED",
@@ -137,9 +226,11 @@ object IcebergWriterCompatException {
         "table" -> table,
         "rule" -> rules.distinct.mkString(", "),
         "files" -> files,
-        "reasons" -> list(reasons),
-        "fix" -> fix
-      )
+        "reasons" -> list(reasons)
+      ),
+      null,
+      remedy,
+      Nil
     )
 
   /** The refusal where Delta lets a feature go only after some time. */
@@ -147,7 +238,7 @@ object IcebergWriterCompatException {
       table: TableState,
       rule: Rule,
       feature: String,
-      fix: String,
+      remedy: Remedy,
       cause: Throwable
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
@@ -159,17 +250,18 @@ object IcebergWriterCompatException {
         "period" -> Fix.truncationPeriod(table),
         "atOnce" -> Fix.profileThatDropsAtOnce(table).fold("") { profile =>
           s" Under the profile ${profile.name} it can go at once: SET ${Profile.Conf}=${profile.name}"
-        },
-        "fix" -> fix
+        }
       ),
-      cause
+      cause,
+      remedy,
+      Nil
     )
 
   /** The refusal of files that were written while the table did not have the feature. */
   def writtenBeforeEnabling(
       table: String,
       operation: String,
-      fix: String,
+      remedy: Remedy,
       cause: Throwable
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
@@ -177,10 +269,11 @@ object IcebergWriterCompatException {
       Map(
         "table" -> table,
         "rule" -> FileRules.LiveFilesWereWrittenById.id,
-        "operation" -> operation,
-        "fix" -> fix
+        "operation" -> operation
       ),
-      cause
+      cause,
+      remedy,
+      Nil
     )
 
   private def list(items: Seq[String]): String = {
@@ -212,18 +305,24 @@ object IcebergWriterCompatException {
       property: String,
       value: String,
       allowed: String,
-      fix: String
+      remedy: Remedy
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.INVALID_PROPERTY_VALUE",
-      Map("property" -> property, "value" -> value, "allowed" -> allowed, "fix" -> fix)
+      Map("property" -> property, "value" -> value, "allowed" -> allowed),
+      null,
+      remedy,
+      Nil
     )
 
   /** The refusal of a write that the rules would not see. */
-  def unguarded(table: String, setting: String, fix: String): IcebergWriterCompatException =
+  def unguarded(table: String, setting: String, remedy: Remedy): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.UNGUARDED_WRITE",
-      Map("table" -> table, "setting" -> setting, "fix" -> fix)
+      Map("table" -> table, "setting" -> setting),
+      null,
+      remedy,
+      Nil
     )
 
   /** The refusal to encrypt data files. */
@@ -231,34 +330,42 @@ object IcebergWriterCompatException {
       table: String,
       rule: Rule,
       setting: String,
-      fix: String
+      remedy: Remedy
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.ENCRYPTED_DATA_FILES",
-      Map("table" -> table, "rule" -> rule.id, "setting" -> setting, "fix" -> fix)
+      Map("table" -> table, "rule" -> rule.id, "setting" -> setting),
+      null,
+      remedy,
+      Nil
     )
 
   /** The refusal to make a table with the feature of files that have no column ids. */
   def notConvertible(
       folder: String,
       setting: String,
-      fix: String
+      remedy: Remedy
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.FILES_WITHOUT_COLUMN_IDS",
       Map(
         "folder" -> folder,
         "rule" -> FileRules.LiveFilesWereWrittenById.id,
-        "setting" -> setting,
-        "fix" -> fix
-      )
+        "setting" -> setting
+      ),
+      null,
+      remedy,
+      Nil
     )
 
   /** The answer to a call that names something else than a Delta table. */
-  def notDelta(table: String): IcebergWriterCompatException =
+  def notDelta(table: String, remedy: Remedy = Remedy.Nothing): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE",
-      Map("table" -> table, "fix" -> s"DESCRIBE EXTENDED $table")
+      Map("table" -> table),
+      null,
+      remedy,
+      Nil
     )
 
   /** The answer to a statement that cannot be tried without running it. */
@@ -287,7 +394,21 @@ object IcebergWriterCompatException {
       reason: String,
       parameters: Map[String, String]
   ): IcebergWriterCompatException =
-    new IcebergWriterCompatException(s"ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.$reason", parameters)
+    notPublishable(reason, parameters, PublishRemedies.of(reason, parameters))
+
+  /** The same, where the reason alone does not tell what mends it. */
+  def notPublishable(
+      reason: String,
+      parameters: Map[String, String],
+      remedy: Remedy
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.$reason",
+      parameters,
+      null,
+      remedy,
+      Nil
+    )
 
   /** The refusal to publish a version that breaks rules. */
   def brokenVersion(
@@ -302,21 +423,27 @@ object IcebergWriterCompatException {
         "version" -> version.toString,
         "rule" -> broken.map(_.rule.id).distinct.mkString(", "),
         "count" -> broken.size.toString,
-        "findings" -> list(broken.map(v => s"${v.rule.id}: ${explanation(table, v)}")),
-        "fix" -> broken.head.fix
-      )
+        "findings" -> list(broken.map(v => s"${v.rule.id}: ${explanation(table, v)}"))
+      ),
+      broken.head.remedy
     )
 
   /** The answer where the feature is on for a table that breaks its rules. */
   def enabledButBroken(
       table: String,
-      broken: Seq[(String, String, String)]
+      broken: Seq[(String, String, Remedy)]
   ): IcebergWriterCompatException =
-    listing("ENABLED_BUT_BROKEN", table, broken, broken.head._3)
+    withFindings(s"$Violation.ENABLED_BUT_BROKEN", table, broken, broken.head._3)
 
   /** The answer to a question about what is published where nothing is. */
   def notPublished(table: String): IcebergWriterCompatException =
-    new IcebergWriterCompatException("ICEBERG_WRITER_COMPAT_NOT_PUBLISHED", Map("table" -> table))
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_NOT_PUBLISHED",
+      Map("table" -> table),
+      null,
+      Remedy.Publish(table),
+      Nil
+    )
 
   /** The answer to a call that needs Iceberg's library where that is missing. */
   def icebergMissing(version: String, cause: Throwable): IcebergWriterCompatException =
@@ -355,35 +482,36 @@ object IcebergWriterCompatException {
       metadata: String,
       cause: Throwable
   ): IcebergWriterCompatException = {
-    val (text, fix) = inOneLine(cause)
+    val (text, remedy) = inOneLine(cause)
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED",
       Map(
         "table" -> table,
         "metadata" -> metadata,
-        "cause" -> text,
-        "fix" -> fix.getOrElse(s"Run: iceberg-writer-compat publish '$table'")
+        "cause" -> text
       ),
-      cause
+      cause,
+      remedy.getOrElse(Remedy.Publish(table)),
+      Nil
     )
   }
 
-  /** An error without its stack, and the line of it that says what to run or to use, if any. */
-  def inOneLine(error: Throwable): (String, Option[String]) = error match {
+  /** An error without its stack, and what mends it, if that is known. */
+  def inOneLine(error: Throwable): (String, Option[Remedy]) = error match {
     case own: IcebergWriterCompatException =>
-      val (fixes, lines) = own.getMessage.linesIterator.toSeq.partition(isFix)
-      (lines.mkString(" "), fixes.lastOption)
+      val known = Option.unless(own.remedy.isEmpty)(own.remedy)
+      (own.explanation.linesIterator.mkString(" "), known)
     case other => (rootOf(other), None)
   }
-
-  private def isFix(line: String): Boolean = Seq("Run: ", "Use: ").exists(line.startsWith)
 
   /** The answer where files were written anew and not committed, with what went wrong. */
   def orphaned(table: String, folder: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$rewriteFailed.NOT_COMMITTED",
       Map("table" -> table, "folder" -> folder, "cause" -> rootOf(cause)),
-      cause
+      cause,
+      Remedy.Vacuum(table),
+      Nil
     )
 
   /** The refusal to commit files that do not have the rows of those they were written from. */
@@ -402,7 +530,10 @@ object IcebergWriterCompatException {
         "files" -> files.toString,
         "rows" -> rows.toString,
         "written" -> written.toString
-      )
+      ),
+      null,
+      Remedy.Vacuum(table),
+      Nil
     )
 
   private val rewriteFailed = "ICEBERG_WRITER_COMPAT_REWRITE_FAILED"
@@ -444,7 +575,9 @@ object IcebergWriterCompatException {
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_TABLE_UNREADABLE",
       Map("table" -> table, "cause" -> rootOf(cause)),
-      cause
+      cause,
+      Remedy.History(table),
+      Nil
     )
 
   private def rootOf(e: Throwable): String = {
@@ -476,16 +609,37 @@ private[errors] object Conditions {
 
   private val reader = new ErrorClassesJsonReader(Seq(getClass.getResource(resource)))
 
-  def message(condition: String, parameters: Map[String, String]): String =
-    s"[$condition] ${reader.getErrorMessage(condition, parameters)}"
-
-  /** The part of a violation's text between its rule and its fix. */
-  def explanation(condition: String, parameters: Map[String, String]): String = {
-    val text = message(condition, parameters)
-    val start = text.indexOf(s"rule ${parameters("rule")}: ")
-    val said = text.substring(start + s"rule ${parameters("rule")}: ".length)
-    said.substring(0, said.lastIndexOf("\nRun: ")).capitalize
+  /** A text without its last line, where that is there for the remedy, which may be missing. */
+  def body(condition: String, parameters: Map[String, String], hasRemedy: Boolean): String = {
+    val text = s"[$condition] ${reader.getErrorMessage(condition, parameters)}"
+    if (hasRemedy)
+      endings.foldLeft(text)((all, end) => all.stripSuffix(s"$end${parameters("fix")}"))
+    else text
   }
+
+  private val endings = Seq("\nRun: ", "\nUse: ")
+
+  /** What the text of a violation says besides the table, the rule and the remedy. */
+  def explanation(condition: String, parameters: Map[String, String]): String = {
+    val template = texts
+      .path(IcebergWriterCompatException.Violation)
+      .path("subClass")
+      .path(condition.stripPrefix(s"${IcebergWriterCompatException.Violation}."))
+      .path("message")
+      .elements
+      .asScala
+      .map(_.asText)
+      .mkString("\n")
+    val said = endings
+      .foldLeft(template)((all, end) => all.stripSuffix(s"$end<fix>"))
+      .stripPrefix("Table <table>, rule <rule>: ")
+    """<([a-zA-Z]+)>""".r
+      .replaceAllIn(said, found => Regex.quoteReplacement(parameters(found.group(1))))
+      .capitalize
+  }
+
+  private val texts =
+    new JsonMapper().readTree(getClass.getResourceAsStream(resource))
 
   def sqlState(condition: String): String = reader.getSqlState(condition)
 }

@@ -1,11 +1,14 @@
 package org.icebergwritercompat.report
 
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{ActionRules, Fix, Location, SchemaNode, TableState, Violation}
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.{ActionRules, Location, SchemaNode, TableState, Violation}
 
 /**
  * A broken requirement, as a person reads it.
  *
+ * @param remedy
+ *   what mends it
  * @param files
  *   how many files it is about, where it is about files
  * @param firstVersion
@@ -21,7 +24,7 @@ final case class Finding(
     found: String,
     required: String,
     why: String,
-    fix: String,
+    remedy: Remedy,
     firstVersion: Option[Long] = None,
     firstTimestamp: Option[String] = None,
     operation: Option[String] = None,
@@ -45,7 +48,7 @@ object Finding {
       found = IcebergWriterCompatException.explanation(table, violation),
       required = violation.rule.statement,
       why = violation.rule.why,
-      fix = Fix.toPaste(violation.fix)
+      remedy = violation.remedy
     )
 
   /** The finding that tells of live files outside of the folder of the table. */
@@ -61,7 +64,7 @@ object Finding {
       found = s"$files live file(s) have absolute paths, as in a shallow clone",
       required = rule.statement,
       why = "The table stays readable only as long as these files are where they are.",
-      fix = ""
+      remedy = Remedy.Nothing
     )
   }
 
@@ -77,7 +80,7 @@ object Finding {
       found = problem.text,
       required = "Iceberg readers can open what is published, and it is of this table.",
       why = "Readers fail, or see something else than the Delta table.",
-      fix = problem.remedy.stripPrefix("Run: ")
+      remedy = problem.remedy
     )
 
   /** The finding that tells that Delta itself would not run a statement. */
@@ -92,7 +95,7 @@ object Finding {
       found = message.linesIterator.nextOption().getOrElse(""),
       required = "Delta Spark runs the statement.",
       why = "The statement fails, whether the table has the feature or not, and changes nothing.",
-      fix = ""
+      remedy = Remedy.Nothing
     )
 }
 

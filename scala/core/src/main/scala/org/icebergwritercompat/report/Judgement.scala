@@ -1,7 +1,8 @@
 package org.icebergwritercompat.report
 
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules._
-import org.icebergwritercompat.upgrade.UpgradeRequest
+import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
 
 /**
  * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
@@ -13,17 +14,17 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
 
   private val enabled = table.isEnabled
 
-  /** The violation as a finding, with its weight and the statement that mends it on this table. */
+  /** The violation as a finding, with its weight and what mends it on this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
     case Severity.Warning if !enabled =>
       Finding
         .of(table, violation, Severity.Warning)
-        .copy(fix = UpgradeRequest.rewriting.call(table))
+        .copy(remedy = UpgradeRequest.rewriting.call(table))
     case Severity.Info =>
       val switchOn =
         if (hasFiles) Fix.callEnable(table)
         else Fix.setProperty(table, table.contract.property, "true")
-      Finding.of(table, violation, Severity.Info).copy(fix = switchOn)
+      Finding.of(table, violation, Severity.Info).copy(remedy = switchOn)
     case severity => Finding.of(table, violation, severity)
   }
 
@@ -39,6 +40,22 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
         case Obstacle.Rewrite => Severity.Warning
         case Obstacle.Blocker => Severity.Error
       }
+
+  /**
+   * What switches the feature on, and keeps all rows, where a plain statement is refused because of
+   * these violations.
+   */
+  def remedyOf(violations: Seq[Violation]): Remedy = {
+    val drops = violations.filter(isInTheWay).map(Drop.of)
+    if (drops.forall(_.isDefined))
+      UpgradeRequest(rewrites = true, drops.flatten.toSet).call(table)
+    else Fix.copyInto(table)
+  }
+
+  private def isInTheWay(violation: Violation): Boolean = violation.rule match {
+    case rule: FooterRule => !FileUpgrade.mends(table, rule)
+    case rule             => rule.obstacle(table, violation, hasFiles) == Obstacle.Blocker
+  }
 
   /** What it takes to switch the feature on, after all that was found. */
   def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {

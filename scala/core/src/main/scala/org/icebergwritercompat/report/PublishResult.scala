@@ -1,5 +1,7 @@
 package org.icebergwritercompat.report
 
+import org.icebergwritercompat.remedy.Remedy
+
 /**
  * What publishing a table as Iceberg did.
  *
@@ -65,7 +67,7 @@ final case class PublishStatus(
  * @param remedy
  *   what to run or to set
  */
-final case class PublishProblem(text: String, remedy: String)
+final case class PublishProblem(text: String, remedy: Remedy)
 
 /**
  * A table as Iceberg metadata has it.

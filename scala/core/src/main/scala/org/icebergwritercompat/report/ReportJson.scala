@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.module.SimpleModule
 import com.fasterxml.jackson.databind.ser.std.StdSerializer
 import com.fasterxml.jackson.databind.{ObjectMapper, PropertyNamingStrategies, SerializerProvider}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules._
 
 /** The text in which reports leave the JVM; `docs/report.md` describes it. */
@@ -14,6 +15,9 @@ object ReportJson {
   /** A report as JSON. */
   def of(report: TableReport): String =
     mapper.writeValueAsString(report)
+
+  /** A remedy as JSON: its statements in SQL, in Python and at the command line. */
+  def of(remedy: Remedy): String = mapper.writeValueAsString(remedy)
 
   /** A rule as JSON. */
   def of(rule: Rule): String = mapper.writeValueAsString(RuleText.of(rule))
@@ -65,7 +69,24 @@ object ReportJson {
       json.writeString(name(value))
   }
 
+  private object Rendered extends StdSerializer[Remedy](classOf[Remedy]) {
+    override def serialize(
+        remedy: Remedy,
+        json: JsonGenerator,
+        provider: SerializerProvider
+    ): Unit = {
+      json.writeStartObject()
+      Seq("sql" -> remedy.sql, "python" -> remedy.python, "command" -> remedy.command).foreach {
+        case (name, statements) =>
+          json.writeFieldName(name)
+          json.writeArray(statements.toArray, 0, statements.length)
+      }
+      json.writeEndObject()
+    }
+  }
+
   private val names = new SimpleModule()
+    .addSerializer(Rendered)
     .addSerializer(new NameOf(classOf[Severity])(_.name))
     .addSerializer(new NameOf(classOf[ReportKind])(_.name))
     .addSerializer(new NameOf(classOf[Verdict])(_.name))

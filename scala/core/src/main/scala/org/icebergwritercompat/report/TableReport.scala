@@ -1,5 +1,6 @@
 package org.icebergwritercompat.report
 
+import org.icebergwritercompat.remedy.Remedy
 import com.fasterxml.jackson.annotation.JsonProperty
 
 /**
@@ -133,9 +134,8 @@ final case class HistoryFact(fromVersion: Long, toVersion: Long)
  *   what is done, in this order; nothing where the feature is on or something stands in the way
  * @param groups
  *   the live files by what becomes of them, and why
- * @param statements
- *   what takes away what stands in the way: the statements of the first step, or else those that
- *   are left to the user
+ * @param remedies
+ *   what takes away what stands in the way: in the first step, or else by the user
  */
 final case class PlanFact(
     mode: PlanMode,
@@ -143,7 +143,7 @@ final case class PlanFact(
     groups: Seq[FileGroupFact],
     filesToRewrite: Long,
     bytesToRewrite: Long,
-    statements: Seq[String]
+    remedies: Seq[Remedy]
 )
 
 /** What an upgrade comes to, in a word. */

@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.{BinaryType, StringType, TimestampType}
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.DataAction._
 import org.icebergwritercompat.rules.Source._
 
@@ -14,22 +15,22 @@ object ActionRules {
   sealed abstract class AddedFileRule(id: String, statement: String, why: String, clauses: Clause*)
       extends ActionRule(id, statement, why, clauses: _*) {
 
-    /** What is wrong with the file, and the statement that mends it. */
-    protected def problem(table: TableState, file: Added): Option[(String, String)]
+    /** What is wrong with the file, and what mends it. */
+    protected def problem(table: TableState, file: Added): Option[(String, Remedy)]
 
     final override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
       case file: Added =>
-        problem(table, file).toSeq.map { case (found, fix) =>
-          violation(file.path, found, fix)
+        problem(table, file).toSeq.map { case (found, remedy) =>
+          violation(file.path, found, remedy)
         }
       case _ => Nil
     }
 
-    final protected def violation(path: String, found: String, fix: String): Violation =
+    final protected def violation(path: String, found: String, remedy: Remedy): Violation =
       violation(
         Condition.IncompatibleFileAction,
         Location.File(String.valueOf(path)),
-        fix,
+        remedy,
         "file" -> FileLocation.printable(path),
         "found" -> found,
         "required" -> statement
@@ -45,9 +46,10 @@ object ActionRules {
       )
       with FollowsFromTheSwitch {
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(file.statistics.forall(_.rowCount.isEmpty))(
-        "it has no numRecords, or a negative one" -> "SET spark.databricks.delta.stats.collect=true"
+        "it has no numRecords, or a negative one" ->
+          Remedy.SetSetting(Seq("spark.databricks.delta.stats.collect" -> "true"))
       )
   }
 
@@ -67,7 +69,7 @@ object ActionRules {
     // No store has such files, and not every reader of JSON keeps such numbers.
     private val bytesOfNoFile = 1L << 53
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] = {
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] = {
       val rows = file.statistics.flatMap(_.rowCount).getOrElse(0L)
       if (file.size <= 0 || file.size >= bytesOfNoFile)
         Some(s"its size is ${file.size} byte(s)" -> Fix.lookIntoHistory(table))
@@ -87,7 +89,7 @@ object ActionRules {
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(valuesOf(file).keySet != table.partitionKeys) {
         val found = list(valuesOf(file).keySet)
         s"its partition values are those of $found, not of ${list(table.partitionKeys)}" ->
@@ -104,7 +106,7 @@ object ActionRules {
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       file.statistics.iterator
         .flatMap(_.unknownNames)
         .filterNot(path => wasDropped(table, path.last))
@@ -136,14 +138,16 @@ object ActionRules {
 
     private val utc = """-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z""".r
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       table.partitionNodes.iterator
         .filter(_.dataType == TimestampType)
         .flatMap(node => node.physicalName.flatMap(valuesOf(file).get).map(node -> _))
         .collectFirst {
           case (node, value) if value != null && value.nonEmpty && !utc.matches(value) =>
             s"the partition value of ${node.sqlPath} is $value" ->
-              "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
+              Remedy.SetSetting(
+                Seq("spark.databricks.delta.write.utcTimestampPartitionValues" -> "true")
+              )
         }
   }
 
@@ -169,7 +173,7 @@ object ActionRules {
           violation(
             Condition.IncompatibleFileAction,
             node.location,
-            fix(table, node),
+            remedy(table, node),
             "file" -> file.path,
             "found" -> s"the partition value of ${node.sqlPath} is $MarkerOfNull",
             "required" -> statement
@@ -190,12 +194,12 @@ object ActionRules {
     }
 
     /** Makes the rows say what they are to be: null, or something else where that cannot be. */
-    def fix(table: TableState, node: SchemaNode): String = {
+    def remedy(table: TableState, node: SchemaNode): Remedy = {
       val wanted = if (node.nullable) "NULL" else "'none'"
       val marked =
         if (isText(node)) s"CAST(${node.sqlPath} AS STRING) = '$MarkerOfNull'"
         else s"${node.sqlPath} IS NULL"
-      s"UPDATE ${table.name} SET ${node.sqlPath} = $wanted WHERE $marked"
+      Remedy.UpdateRows(table.name, node.sqlPath, wanted, marked)
     }
   }
 
@@ -208,9 +212,9 @@ object ActionRules {
         Clause(DeltaProtocol, "Deletion Vectors")
       ) {
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(file.hasDeletionVector)(
-        "it has a deletion vector" -> s"REORG TABLE ${table.name} APPLY (PURGE)"
+        "it has a deletion vector" -> Remedy.Purge(table.name)
       )
   }
 
@@ -222,7 +226,7 @@ object ActionRules {
         Clause(DeltaProtocol, "Action Reconciliation")
       ) {
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(file.repeated)("the commit adds it twice" -> Fix.copyInto(table))
   }
 
@@ -238,7 +242,7 @@ object ActionRules {
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
       Obstacle.Blocker
 
-    override protected def problem(table: TableState, file: Added): Option[(String, String)] =
+    override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       file.location.problem
         .orElse(
           Option.unless(file.isWithinReach)(
@@ -311,7 +315,7 @@ object ActionRules {
           violation(
             Condition.IncompatiblePartitioning,
             Location.Column(path, None, None),
-            s"ALTER TABLE ${table.name} CLUSTER BY NONE",
+            Remedy.Uncluster(table.name),
             "columns" -> path.mkString("."),
             "reason" -> s"the clustering column ${path.mkString(".")} is no physical name"
           )
@@ -337,7 +341,7 @@ object ActionRules {
           violation(
             Condition.IncompatiblePartitioning,
             Location.Column(table.partitionColumns, None, None),
-            s"ALTER TABLE ${table.name} CLUSTER BY NONE",
+            Remedy.Uncluster(table.name),
             "columns" -> table.partitionColumns.mkString(", "),
             "reason" -> "the table is clustered as well"
           )

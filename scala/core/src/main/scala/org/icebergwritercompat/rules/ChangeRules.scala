@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.Source._
 
 /**
@@ -15,7 +16,7 @@ object ChangeRules {
   private def badChange(
       rule: Rule,
       node: SchemaNode,
-      fix: String,
+      remedy: Remedy,
       change: String,
       reason: String
   ): Violation =
@@ -23,7 +24,7 @@ object ChangeRules {
       rule,
       Condition.IncompatibleSchemaChange,
       node.location,
-      fix,
+      remedy,
       Map("column" -> node.sqlPath, "change" -> change, "reason" -> reason)
     )
 
@@ -71,8 +72,12 @@ object ChangeRules {
         !WriterCompat.isUniFormIceberg(change.after.properties)
       ) Nil
       else {
-        val fix = Fix.setProperty(change.before, WriterCompat.Publish, "true")
-        Seq(PropertyRules.uniForm(this, change.after, fix))
+        val remedy = Remedy.SetProperties(
+          change.before.name,
+          Seq(WriterCompat.Publish -> "true"),
+          without = Seq(WriterCompat.UniversalFormats)
+        )
+        Seq(PropertyRules.uniForm(this, change.after, remedy))
       }
   }
 
@@ -145,7 +150,7 @@ object ChangeRules {
     }
 
     // Where another column of this name stays as well, the new one needs a name of its own.
-    private def addWithNewId(change: TableChange, node: SchemaNode): String =
+    private def addWithNewId(change: TableChange, node: SchemaNode): Remedy =
       if (change.before.nodesByPath.contains(node.path)) Fix.addBeside(change.after, node)
       else Fix.add(change.after, node)
   }
@@ -207,11 +212,11 @@ object ChangeRules {
     private val noWidening =
       "the table does not support typeWidening, without which Delta cannot read the older files"
 
-    private def widen(table: TableState): String =
+    private def widen(table: TableState): Remedy =
       Fix.setProperty(table, WriterCompat.TypeWideningEnabled, "true")
 
-    private def typeChange(was: SchemaNode, is: SchemaNode, fix: String, reason: String) =
-      badChange(this, is, fix, s"changes from ${was.dataType.sql} to ${is.dataType.sql}", reason)
+    private def typeChange(was: SchemaNode, is: SchemaNode, remedy: Remedy, reason: String) =
+      badChange(this, is, remedy, s"changes from ${was.dataType.sql} to ${is.dataType.sql}", reason)
 
     private def sameKind(was: DataType, is: DataType): Boolean = (was, is) match {
       case (_: StructType, _: StructType) | (_: ArrayType, _: ArrayType) |

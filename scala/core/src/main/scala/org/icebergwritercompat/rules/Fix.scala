@@ -1,58 +1,66 @@
 package org.icebergwritercompat.rules
 
-import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.{Change, Remedy}
+import org.icebergwritercompat.remedy.Remedy._
 
-/** The statements that mend violations, ready to paste. */
+/** Which remedy mends a violation of a table, at the moment when it is looked at. */
 object Fix {
 
-  /** Columns beyond this number are left to the reader in a CREATE statement. */
-  private val columnsSpelledOut = 40
-
   /** Gives the table the property `key` = `value`. */
-  def setProperty(table: TableState, key: String, value: String): String = table.moment match {
-    case creating: Moment.Creating => create(table, creating, Map(key -> value))
-    case _ => s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('$key' = '$value')"
+  def setProperty(table: TableState, key: String, value: String): Remedy = table.moment match {
+    case _: Moment.Creating => create(table, Change.Property(key, Some(value)))
+    case _                  => SetProperty(table.name, key, value)
+  }
+
+  /** Creates a table that this project publishes, and UniForm does not. */
+  def publishInstead(table: TableState): Remedy = {
+    val others = Some(WriterCompat.otherUniversalFormats(table.properties)).filter(_.nonEmpty)
+    create(
+      table,
+      Change.Property(WriterCompat.UniversalFormats, others),
+      Change.Property(WriterCompat.Publish, Some("true"))
+    )
   }
 
   /** Takes a property away. */
-  def unsetProperty(table: TableState, key: String): String = table.moment match {
-    case _: Moment.Creating => table.createStatement
-    case _                  => s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('$key')"
+  def unsetProperty(table: TableState, key: String): Remedy = table.moment match {
+    case _: Moment.Creating => create(table, Change.Property(key, None))
+    case _                  => UnsetProperty(table.name, key)
   }
 
   /** Takes a CHECK constraint away. */
-  def dropConstraint(table: TableState, constraint: String): String = table.moment match {
-    case _: Moment.Creating => table.createStatement
+  def dropConstraint(table: TableState, constraint: String): Remedy = table.moment match {
+    case _: Moment.Creating => create(table, Change.Property(constraintKey(constraint), None))
     case _ if table.previous.exists(!_.properties.contains(constraintKey(constraint))) =>
       leave(table)
-    case _ => s"ALTER TABLE ${table.name} DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
+    case _ => DropConstraint(table.name, constraint)
   }
 
   private def constraintKey(constraint: String): String = WriterCompat.ConstraintPrefix + constraint
 
   /** Takes the default of a column away. */
-  def dropDefault(table: TableState, node: SchemaNode): String = table.moment match {
-    case _: Moment.Creating                    => table.createStatement
+  def dropDefault(table: TableState, node: SchemaNode): Remedy = table.moment match {
+    case _: Moment.Creating                    => create(table, Change.Plain(node.path))
     case Moment.Changing if isNew(table, node) => add(table, node)
     case _ if table.previous.isDefined         => leave(table)
-    case _ => s"ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} DROP DEFAULT"
+    case _                                     => DropDefault(table.name, node.path)
   }
 
   /** Lets a column hold nulls. */
-  def dropNotNull(table: TableState, node: SchemaNode): String =
-    s"ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} DROP NOT NULL"
+  def dropNotNull(table: TableState, node: SchemaNode): Remedy =
+    DropNotNull(table.name, node.path)
 
   /** Adds the node, or the column around it that is as new, in a way that breaks no rule. */
-  def add(table: TableState, node: SchemaNode): String =
+  def add(table: TableState, node: SchemaNode): Remedy =
     node.path.inits.toSeq.reverseIterator
       .flatMap(table.additions.get)
       .nextOption()
       .getOrElse(addition(table, fieldAround(table, node)))
 
-  /** The statement for each node that is new below one that is not, by its path. */
-  private[rules] def additions(table: TableState): Map[Vector[String], String] =
+  /** What adds each node that is new below one that is not, by its path. */
+  private[rules] def additions(table: TableState): Map[Vector[String], Remedy] =
     table.nodes.iterator
       .filter { node =>
         node.isField && isNew(table, node) &&
@@ -61,15 +69,40 @@ object Fix {
       .map(node => node.path -> addition(table, node))
       .toMap
 
-  private def addition(table: TableState, field: SchemaNode): String =
-    addColumn(table, field.path, field.dataType)
+  private def addition(table: TableState, field: SchemaNode): Remedy = {
+    val instead =
+      types(table).filter(_.path.startsWith(field.path)) ++
+        Seq(Change.Plain(field.path), Change.Nullable(field.path))
+    addColumn(table, field.path, field.dataType, instead)
+  }
 
-  private def addColumn(table: TableState, path: Seq[String], dataType: DataType): String =
-    s"ALTER TABLE ${table.name} ADD COLUMNS " +
-      s"(${SchemaNode.sqlPath(path)} ${SupportedTypes.nearest(dataType).sql})"
+  private def addColumn(
+      table: TableState,
+      path: Seq[String],
+      dataType: DataType,
+      instead: Seq[Change] = Nil
+  ): Remedy = {
+    val wanted = SupportedTypes.nearest(dataType)
+    // As the table is, not as the refused statement would have left it.
+    val protocol = table.previous.fold(table.protocol)(_.protocol)
+    val features = Seq(TimestampNtz).filter { feature =>
+      hasNtz(wanted) && !protocol.listedFeatures(feature)
+    }
+    AddColumn(table.name, path, wanted, features, instead)
+  }
+
+  private def hasNtz(dataType: DataType): Boolean = dataType match {
+    case s: StructType => s.exists(field => hasNtz(field.dataType))
+    case a: ArrayType  => hasNtz(a.elementType)
+    case m: MapType    => hasNtz(m.keyType) || hasNtz(m.valueType)
+    case other         => other == TimestampNTZType
+  }
+
+  /** The feature of a timestamp without time zone. */
+  private[rules] val TimestampNtz = "timestampNtz"
 
   /** Adds a column of the new type beside the node, which stays as it is. */
-  def addBeside(table: TableState, node: SchemaNode): String = {
+  def addBeside(table: TableState, node: SchemaNode): Remedy = {
     val field = fieldAround(table, node, outsideKeys = true)
     val path = Iterator
       .from(2)
@@ -97,40 +130,22 @@ object Fix {
     }
 
   /** Gives the node another name. */
-  def rename(table: TableState, node: SchemaNode, name: String): String = {
-    def renaming(was: SchemaNode) =
-      s"ALTER TABLE ${table.name} RENAME COLUMN ${was.sqlPath} TO ${quoteIfNeeded(name)}"
+  def rename(table: TableState, node: SchemaNode, name: String): Remedy = {
+    val renamed = Change.Name(node.path, name)
     table.moment match {
-      case creating: Moment.Creating =>
-        create(table, creating, Map.empty, renamed(_, node.path, name))
+      case _: Moment.Creating                                         => create(table, renamed)
       case Moment.Enabling if !table.asItIs.getOrElse(table).isMapped =>
-        s"${setProperty(table, WriterCompat.ColumnMappingMode, "name")}; ${renaming(node)}"
-      case Moment.Enabling => renaming(node)
+        RenameColumn(table.name, node.path, name, mapped = false)
+      case Moment.Enabling => RenameColumn(table.name, node.path, name)
       case Moment.Changing =>
         val before =
           for (previous <- table.previous; id <- node.id; was <- previous.nodesById.get(id))
             yield was
-        before.fold(addColumn(table, node.path.init :+ name, node.dataType))(renaming)
+        before.fold(addColumn(table, node.path.init :+ name, node.dataType, Seq(renamed))) { was =>
+          RenameColumn(table.name, was.path, name)
+        }
     }
   }
-
-  private def renamed(field: StructField, path: Seq[String], name: String): StructField =
-    path match {
-      case Seq(last) if field.name == last      => field.copy(name = name)
-      case first +: rest if field.name == first =>
-        field.copy(dataType = renamedIn(field.dataType, rest, name))
-      case _ => field
-    }
-
-  private def renamedIn(dataType: DataType, path: Seq[String], name: String): DataType =
-    (dataType, path) match {
-      case (s: StructType, _)        => StructType(s.map(renamed(_, path, name)))
-      case (a: ArrayType, _ +: rest) => a.copy(elementType = renamedIn(a.elementType, rest, name))
-      case (m: MapType, Role.Key.name +: rest) =>
-        m.copy(keyType = renamedIn(m.keyType, rest, name))
-      case (m: MapType, _ +: rest) => m.copy(valueType = renamedIn(m.valueType, rest, name))
-      case (other, _)              => other
-    }
 
   /** What an upgrade takes away when it is asked to, by the names that users ask by. */
   val GeneratedColumns = "generated-columns"
@@ -138,59 +153,57 @@ object Fix {
   val Invariants = "invariants"
 
   /** Makes the column a plain one: creates or adds it so, or lets an upgrade take `what` away. */
-  def withoutExpression(table: TableState, node: SchemaNode, what: String): String =
+  def withoutExpression(table: TableState, node: SchemaNode, what: String): Remedy =
     table.moment match {
       case Moment.Changing if isNew(table, node) => add(table, node)
-      case Moment.Enabling                       => callEnable(table, Seq("drop" -> Seq(what)))
-      case _                                     => partitionBy(table, table.partitionColumns)
+      case Moment.Enabling                       => callEnable(table, drop = Seq(what))
+      case _: Moment.Creating                    => create(table, Change.Plain(node.path))
+      case _                                     => copyInto(table)
     }
 
   /** Creates the table partitioned by these columns, or copies its rows into one that is. */
-  def partitionBy(table: TableState, columns: Seq[String]): String = {
-    val wanted =
-      if (columns == table.partitionColumns) table else table.copy(partitionColumns = columns)
-    table.moment match {
-      case _: Moment.Creating => wanted.createStatement
-      case _                  => copyInto(wanted)
-    }
+  def partitionBy(table: TableState, columns: Seq[String]): Remedy = table.moment match {
+    case _: Moment.Creating => create(table, Change.Partitioning(columns))
+    case _                  => copyInto(table.copy(partitionColumns = columns))
   }
 
   /** Replaces the table with the partition columns it had, which come back if they are gone. */
-  def keepPartitioning(before: TableState, after: TableState): String = {
-    val gone = before.partitionNodes.filter(node => after.column(node.path.head).isEmpty)
-    val schema = gone.foldLeft(after.schema) { (all, node) =>
-      all.add(node.path.head, node.dataType, node.nullable)
-    }
+  def keepPartitioning(before: TableState, after: TableState): Remedy = {
+    val gone = before.partitionNodes
+      .filter(node => after.column(node.path.head).isEmpty)
+      .map(node => Change.Added(node.path.head, node.dataType))
     create(
-      after.copy(schema = schema, partitionColumns = before.partitionColumns),
-      Moment.Creating(replacing = true),
-      Map.empty
+      after.copy(moment = Moment.Creating(replacing = true)),
+      gone :+ Change.Partitioning(before.partitionColumns): _*
     )
   }
 
   /** Copies the rows of `before` into a new table with the names and partitions of `after`. */
-  def repartition(before: TableState, after: TableState): String = {
-    val names = for {
-      was <- before.nodes if was.path.length == 1
+  def repartition(before: TableState, after: TableState): Remedy = {
+    val (was, is) = (for {
+      was <- before.columns
       is <- was.id.flatMap(after.nodesById.get) if is.path.length == 1
-    } yield (quoteIfNeeded(was.path.head), quoteIfNeeded(is.path.head))
-    val selected =
-      if (names.forall { case (was, is) => was == is }) "*"
-      else names.map { case (was, is) => if (was == is) was else s"$was AS $is" }.mkString(", ")
-    copyOf(after, selected)
+    } yield (
+      StructField(was.path.head, was.dataType),
+      StructField(is.path.head, was.dataType)
+    )).unzip
+    val same = was.map(_.name) == is.map(_.name)
+    copyOf(after, if (same) Nil else Remedy.selected(StructType(was), StructType(is)))
   }
 
   /** Takes the feature out of the table's protocol, or never puts it there. */
-  def dropFeature(table: TableState, feature: String): String = table.moment match {
-    case Moment.Creating(false)                                          => table.createStatement
-    case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) => leave(table)
+  def dropFeature(table: TableState, feature: String): Remedy = table.moment match {
+    case Moment.Creating(false) => create(table, Change.Property(s"delta.feature.$feature", None))
+    case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) =>
+      DropFeature(table.name, WriterCompat.Feature, None, asked = Some(feature))
     case Moment.Enabling if leavesTraces(feature) && !table.profile.alsoAllowed(protection) =>
-      s"ALTER TABLE ${table.name} DROP FEATURE $feature $truncating"
-    case _ => s"ALTER TABLE ${table.name} DROP FEATURE $feature"
+      DropFeature(table.name, feature, Some(truncationPeriod(table)), asked = Some(feature))
+    case _ => DropFeature(table.name, feature, None, asked = Some(feature))
   }
 
-  /** How a statement ends that drops a feature with all that is left of it in older versions. */
-  val truncating = "TRUNCATE HISTORY"
+  /** Takes a feature out with all that is left of it in older versions, which takes time. */
+  def truncating(table: TableState, feature: String): Remedy =
+    DropFeature(table.name, feature, Some(truncationPeriod(table)))
 
   /** How long after its last use Delta lets a feature be dropped so. */
   def truncationPeriod(table: TableState): String = table
@@ -207,125 +220,107 @@ object Fix {
   private val leavesTraces: Set[String] = Set("deletionVectors", protection)
 
   /** Gives the node a type that both formats have. */
-  def useSupportedType(table: TableState, node: SchemaNode): String = table.moment match {
-    case _: Moment.Creating                                           => table.createStatement
+  def useSupportedType(table: TableState, node: SchemaNode): Remedy = table.moment match {
+    case _: Moment.Creating                                           => create(table)
     case Moment.Enabling if SupportedTypes.widensToInt(node.dataType) =>
-      widen(table, node, IntegerType)
-    case Moment.Enabling =>
-      s"ALTER TABLE ${table.name} DROP COLUMN ${fieldAround(table, node).sqlPath}"
+      WidenColumn(table.name, node.path, IntegerType)
+    // The values of the column would be lost with it.
+    case Moment.Enabling => copyInto(table)
     case Moment.Changing if table.previous.isDefined && !isNew(table, fieldAround(table, node)) =>
       addBeside(table, node)
     case Moment.Changing => add(table, node)
   }
 
   /** Lets Delta give the node a wider type, and keep the record of it. */
-  def widen(table: TableState, node: SchemaNode, dataType: DataType): String =
-    s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = " +
-      s"'true'); ALTER TABLE ${table.name} ALTER COLUMN ${node.sqlPath} TYPE ${dataType.sql}"
+  def widen(table: TableState, node: SchemaNode, dataType: DataType): Remedy =
+    WidenColumn(table.name, node.path, dataType)
 
   /** Takes the whole feature out of the table. */
-  def leave(table: TableState): String =
-    s"ALTER TABLE ${table.name} DROP FEATURE ${table.contract.feature}"
+  def leave(table: TableState): Remedy = DropFeature(table.name, table.contract.feature, None)
 
-  /** What a statement costs that nobody should paste without knowing. */
-  def price(table: TableState, fix: String): String =
-    if (fix == leave(table)) s"; a table that needs it has to leave ${table.contract.feature}"
-    else ""
+  /** What a remedy costs that nobody should run without knowing. */
+  def price(remedy: Remedy): String = remedy match {
+    case DropFeature(_, feature, _, _) if Contracts.all.exists(_.feature == feature) =>
+      s"; a table that needs it has to leave $feature"
+    case _ => ""
+  }
 
   /** Lets the helper lay the table out, which plain SQL cannot do. */
-  def enable(table: TableState): String = table.moment match {
-    case _: Moment.Creating => table.createStatement
+  def enable(table: TableState): Remedy = table.moment match {
+    case _: Moment.Creating => create(table)
     case _                  => callEnable(table)
   }
 
   /** The call that plans and makes the change on an existing table. */
-  def callEnable(table: TableState): String =
-    s"""enable_iceberg_writer_compat(spark, "${table.name.replace("\"", "\\\"")}")"""
-
-  /** The same call, with these named arguments. */
-  def callEnable(table: TableState, arguments: Seq[(String, Any)]): String = {
-    val named = arguments.map {
-      case (name, words: Seq[_]) => s", $name=[${words.mkString("\"", "\", \"", "\"")}]"
-      case (name, true)          => s", $name=True"
-      case (name, value)         => s", $name=$value"
-    }
-    callEnable(table).stripSuffix(")") + named.mkString + ")"
-  }
+  def callEnable(
+      table: TableState,
+      rewrite: Boolean = false,
+      drop: Seq[String] = Nil
+  ): Remedy = Enable(table.name, rewrite, drop)
 
   /** Shows who wrote what when, where no statement can bring lost values back. */
-  def lookIntoHistory(table: TableState): String = s"DESCRIBE HISTORY ${table.name}"
-
-  /**
-   * A statement as a session takes it to the letter, though a name in it looks like a variable of
-   * Spark's; nothing else has an escape for that.
-   */
-  def toPaste(statement: String): String =
-    if (statement.contains("${") && isStatement.matches(statement))
-      s"SET spark.sql.variable.substitute=false; $statement"
-    else statement
-
-  private val isStatement = """(?s)[A-Z]+ .*""".r
+  def lookIntoHistory(table: TableState): Remedy = History(table.name)
 
   /** Copies the rows into a new table that has the feature. */
-  def copyInto(table: TableState): String = table.copyStatement
+  def copyInto(table: TableState): Remedy = table.copied
 
   /** The same, made anew at each call. */
-  private[rules] def copy(table: TableState): String = {
+  private[rules] def copy(table: TableState): Remedy = {
     val otherNames = NameRules.namesForReserved(table)
-    def named(column: String) = quoteIfNeeded(otherNames.getOrElse(column, column))
-    val columns = table.schema.fields.map { field =>
-      val nearest = SupportedTypes.nearest(field.dataType)
-      val (was, is) = (quoteIfNeeded(field.name), named(field.name))
-      if (nearest != field.dataType) s"CAST($was AS ${nearest.sql}) AS $is"
-      else if (was == is) was
-      else s"$was AS $is"
-    }
-    val partitions = table.partitionColumns.map(column => otherNames.getOrElse(column, column))
+    def named(column: String) = otherNames.getOrElse(column, column)
+    val nearest = StructType(
+      table.schema.map(f =>
+        f.copy(name = named(f.name), dataType = SupportedTypes.nearest(f.dataType))
+      )
+    )
+    val same = table.schema.map(_.dataType) == nearest.map(_.dataType) && otherNames.isEmpty
     copyOf(
-      table.copy(partitionColumns = partitions),
-      if (columns.exists(_.contains(" AS "))) columns.mkString(", ") else "*"
+      table.copy(partitionColumns = table.partitionColumns.map(named)),
+      if (same) Nil else Remedy.selected(table.schema, nearest)
     )
   }
 
-  private def copyOf(table: TableState, selected: String): String =
-    s"CREATE TABLE ${nameOfCopy(table)} USING delta${partitionedBy(table)} " +
-      s"TBLPROPERTIES ('${table.contract.property}' = 'true') AS SELECT $selected FROM ${table.name}"
-
-  private def nameOfCopy(table: TableState): String =
-    if (table.name.endsWith("`")) table.name.dropRight(1) + "_iceberg`"
-    else table.name + "_iceberg"
-
-  private def partitionedBy(table: TableState): String =
-    table.partitionColumns.filter(_ != null) match {
-      case Seq() => ""
-      case names => names.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-    }
-
-  /** Creates the table, or replaces it, as it would be without what breaks a rule. */
-  private[rules] def create(table: TableState): String =
-    create(
-      table,
-      Moment.Creating(replacing = table.moment == Moment.Creating(replacing = true)),
-      Map.empty
+  private def copyOf(table: TableState, selected: Seq[String]): Remedy =
+    CopyInto(
+      nameOfCopy(table.name),
+      selected,
+      table.name,
+      partitionsOf(table),
+      Seq(table.contract.property -> "true")
     )
 
-  private def create(
-      table: TableState,
-      creating: Moment.Creating,
-      properties: Map[String, String],
-      change: StructField => StructField = identity
-  ): String = {
-    val verb = if (creating.replacing) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
-    val columns = table.schema.fields.take(columnsSpelledOut).map(change).map { field =>
-      val notNull = if (field.nullable) "" else " NOT NULL"
-      s"${quoteIfNeeded(field.name)} ${SupportedTypes.nearest(field.dataType).sql}$notNull"
-    }
-    val left = table.schema.length - columns.length
-    val rest = if (left > 0) s" /* and $left more */" else ""
-    val list = if (columns.isEmpty) "" else s"(${columns.mkString(", ")}$rest) "
-    val settings = (Map(table.contract.property -> "true") ++ properties).toSeq.sorted
-      .map { case (key, value) => s"'$key' = '$value'" }
-      .mkString(", ")
-    s"$verb ${table.name} ${list}USING delta${partitionedBy(table)} TBLPROPERTIES ($settings)"
+  /** The name of a copy beside a table. */
+  def nameOfCopy(name: String): String =
+    if (name.endsWith("`")) name.dropRight(1) + "_iceberg`" else name + "_iceberg"
+
+  private def partitionsOf(table: TableState): Seq[String] =
+    table.partitionColumns.filter(_ != null)
+
+  /** Creates the table, or replaces it, as it would be without what breaks a rule. */
+  private def create(table: TableState, changes: Change*): Remedy = {
+    val declared = Declared(
+      table.name,
+      table.moment == Moment.Creating(replacing = true),
+      table.schema,
+      partitionsOf(table)
+    )
+    Create(declared, types(table) ++ changes)
+  }
+
+  // A thousand violations may need the same list.
+  private def types(table: TableState): Seq[Change.Type] = table.typeChanges
+
+  /** What to change so that all types are supported. */
+  private[rules] def typeChanges(table: TableState): Seq[Change.Type] =
+    table.nodes
+      .map(node => node -> SupportedTypes.nearest(node.dataType))
+      .collect {
+        case (node, wanted) if isReplaced(node.dataType, wanted) => Change.Type(node.path, wanted)
+      }
+
+  private def isReplaced(found: DataType, wanted: DataType): Boolean = (found, wanted) match {
+    case (_: StructType, _: StructType) | (_: ArrayType, _: ArrayType) | (_: MapType, _: MapType) =>
+      false
+    case _ => found != wanted
   }
 }

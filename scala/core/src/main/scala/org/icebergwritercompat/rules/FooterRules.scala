@@ -5,6 +5,7 @@ import org.apache.parquet.schema.Type.Repetition
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.Source._
 
 /** Requirements on data files that only their footers tell of. */
@@ -46,7 +47,7 @@ object FooterRules {
         violation(
           Condition.IncompatibleDataFile,
           problem.node.fold[Location](Location.File(columns.file.path))(_.location),
-          fix(columns.table),
+          remedy(columns.table),
           "file" -> columns.file.path,
           "found" -> s"${problem.node.fold("")(node => s"column ${node.sqlPath} ")}${problem.found}",
           "detail" -> problem.detail,
@@ -72,7 +73,7 @@ object FooterRules {
         violation(
           Condition.UnreadableDataFile,
           Location.File(columns.file.path),
-          fix(columns.table),
+          remedy(columns.table),
           "file" -> columns.file.path,
           "found" -> unreadable.reason,
           "detail" -> unreadable.detail,
@@ -81,7 +82,7 @@ object FooterRules {
       }
 
     // The rows cannot be copied; who wrote the file, and to which version to go back, can be seen.
-    override def fix(table: TableState): String = Fix.lookIntoHistory(table)
+    override def remedy(table: TableState): Remedy = Fix.lookIntoHistory(table)
   }
 
   object SizesAreThoseOfTheLog
@@ -123,10 +124,10 @@ object FooterRules {
       ) {
 
     // In this mode Delta reads what has no id as null, and a copy would keep the nulls.
-    override def fix(table: TableState): String =
+    override def remedy(table: TableState): Remedy =
       if (table.property(WriterCompat.ColumnMappingMode).contains(WriterCompat.IdMode))
         Fix.lookIntoHistory(table)
-      else super.fix(table)
+      else super.remedy(table)
 
     override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] =
       if (footer.schema.getFieldCount > 0 && !columns.hasIds)

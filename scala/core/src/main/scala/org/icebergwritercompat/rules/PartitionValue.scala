@@ -52,7 +52,8 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
     val utf8 = UTF8String.fromString(text)
     dataType match {
       case DateType         => SparkDateTimeUtils.stringToDate(utf8).map(_.toLong)
-      case TimestampNTZType => SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
+      case TimestampNTZType =>
+        SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
       // Without a zone it is in that of the writer, which nobody knows.
       case TimestampType =>
         val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(utf8, _))

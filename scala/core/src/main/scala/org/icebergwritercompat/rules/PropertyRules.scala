@@ -1,6 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.Source._
 
 /** A property that must have one value, whether or not it may also be absent. */
@@ -214,14 +215,14 @@ object PropertyRules {
         .filter(_.toLowerCase(java.util.Locale.ROOT).startsWith(WriterCompat.ConstraintPrefix))
         .map { key =>
           val constraint = key.substring(WriterCompat.ConstraintPrefix.length)
-          val fix = Fix.dropConstraint(table, constraint)
+          val remedy = Fix.dropConstraint(table, constraint)
           violation(
             Condition.IncompatibleTableFeature,
             Location.Property(key, table.property(key)),
-            fix,
+            remedy,
             "feature" -> "checkConstraints",
             "reason" -> (s"the constraint $constraint uses it, and Iceberg writers would not check " +
-              s"the constraint${Fix.price(table, fix)}")
+              s"the constraint${Fix.price(remedy)}")
           )
         }
   }
@@ -264,11 +265,11 @@ object PropertyRules {
     s"side; ${WriterCompat.Publish} publishes each commit"
 
   /** UniForm where it writes Iceberg metadata. */
-  private[rules] def uniForm(rule: Rule, table: TableState, fix: String): Violation = Violation(
+  private[rules] def uniForm(rule: Rule, table: TableState, remedy: Remedy): Violation = Violation(
     rule,
     Condition.WrongRequiredTableProperty,
     Location.Property(WriterCompat.UniversalFormats, table.property(WriterCompat.UniversalFormats)),
-    fix,
+    remedy,
     Map(
       "property" -> WriterCompat.UniversalFormats,
       "value" -> table.property(WriterCompat.UniversalFormats).getOrElse("not set"),
@@ -289,13 +290,13 @@ object PropertyRules {
     override def check(table: TableState): Seq[Violation] =
       if (table.moment == Moment.Changing || !WriterCompat.isUniFormIceberg(table.properties)) Nil
       else {
-        val fix = table.moment match {
-          case _: Moment.Creating => Fix.setProperty(table, WriterCompat.Publish, "true")
+        val remedy = table.moment match {
+          case _: Moment.Creating => Fix.publishInstead(table)
           case _                  =>
             val others = WriterCompat.otherUniversalFormats(table.properties)
             Fix.setProperty(table, WriterCompat.UniversalFormats, others)
         }
-        Seq(uniForm(this, table, fix))
+        Seq(uniForm(this, table, remedy))
       }
   }
 

@@ -231,13 +231,13 @@ object ProtocolRules {
     val otherProfile = Profile
       .accepting(feature, table.profile)
       .fold("")(p => s"; the profile ${p.name} accepts it: SET ${Profile.Conf}=${p.name}")
-    val fix = Fix.dropFeature(table, feature)
+    val remedy = Fix.dropFeature(table, feature)
     Violation(
       rule,
       Condition.IncompatibleTableFeature,
       Location.Feature(feature),
-      fix,
-      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(table, fix)))
+      remedy,
+      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(remedy)))
     )
   }
 }

@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.remedy.Remedy
+
 /** A document that states requirements. */
 sealed abstract class Source(val title: String)
 
@@ -77,10 +79,10 @@ sealed trait Rule extends Obstructing with Serializable {
   final protected def violation(
       condition: Condition,
       location: Location,
-      fix: String,
+      remedy: Remedy,
       parameters: (String, String)*
   ): Violation =
-    Violation(this, condition, location, fix, parameters.toMap)
+    Violation(this, condition, location, remedy, parameters.toMap)
 }
 
 /** A rule that every table keeps once the feature is switched on. */
@@ -176,6 +178,6 @@ abstract class FooterRule(
   final def check(table: TableState, file: DataFile): Seq[Violation] =
     check(FileColumns.of(table, file))
 
-  /** The statement that mends all violations of this rule in the files of `table`. */
-  def fix(table: TableState): String = Fix.copyInto(table)
+  /** What mends all violations of this rule in the files of `table`. */
+  def remedy(table: TableState): Remedy = Fix.copyInto(table)
 }

@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.Source._
 
 import java.util.Locale
@@ -72,7 +73,7 @@ object SchemaRules {
       why: String,
       val keys: Seq[String],
       reason: String,
-      fix: (TableState, SchemaNode) => String,
+      remedyOf: (TableState, SchemaNode) => Remedy,
       clause: Clause
   ) extends TableRule(
         id,
@@ -86,14 +87,14 @@ object SchemaRules {
       for {
         node <- table.nodes if node.isField
         key <- keys.find(node.metadata.contains)
-        statement = fix(table, node)
+        remedy = remedyOf(table, node)
       } yield violation(
         Condition.IncompatibleTableFeature,
         node.location,
-        statement,
+        remedy,
         "feature" -> feature,
         "reason" -> (s"column ${node.sqlPath} uses it by its metadata $key, and $reason" +
-          Fix.price(table, statement))
+          Fix.price(remedy))
       )
   }
 
@@ -198,7 +199,7 @@ object SchemaRules {
       } yield violation(
         Condition.UnsupportedDataType,
         node.location,
-        Fix.callEnable(table, Seq("rewrite" -> true)),
+        Fix.callEnable(table, rewrite = true),
         "column" -> node.sqlPath,
         "type" -> filledUp.toUpperCase(Locale.ROOT),
         "nearest" -> "STRING, with the spaces of a CHAR in the files"

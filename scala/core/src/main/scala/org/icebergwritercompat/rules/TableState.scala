@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.{Change, Remedy}
 
 import java.util.Locale
 
@@ -133,12 +134,12 @@ final case class TableState(
   lazy val fieldsByPhysicalName: Map[String, SchemaNode] =
     nodes.iterator.flatMap(node => node.physicalName.map(_ -> node)).toMap
 
-  // Thousands of violations may have the same statement to mend them.
-  private[rules] lazy val copyStatement: String = Fix.copy(this)
+  // Thousands of violations may have the same remedy.
+  private[rules] lazy val copied: Remedy = Fix.copy(this)
 
-  private[rules] lazy val createStatement: String = Fix.create(this)
+  private[rules] lazy val typeChanges: Seq[Change.Type] = Fix.typeChanges(this)
 
-  private[rules] lazy val additions: Map[Vector[String], String] = Fix.additions(this)
+  private[rules] lazy val additions: Map[Vector[String], Remedy] = Fix.additions(this)
 
   /** The names under which a file action must give its partition values. */
   lazy val partitionKeys: Set[String] =

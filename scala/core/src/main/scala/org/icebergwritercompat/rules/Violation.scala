@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.remedy.Remedy
+
 /**
  * The sub-conditions of `DELTA_ICEBERG_WRITER_COMPAT_VIOLATION`; their texts are in
  * `error/iceberg-writer-compat-conditions.json`.
@@ -73,16 +75,16 @@ object Location {
 /**
  * One broken requirement.
  *
- * @param fix
- *   a statement to paste that mends it
+ * @param remedy
+ *   what mends it
  * @param parameters
- *   the named values the text of `condition` is filled with, besides the rule and the fix
+ *   the named values the text of `condition` is filled with, besides the rule
  */
 final case class Violation(
     rule: Rule,
     condition: Condition,
     location: Location,
-    fix: String,
+    remedy: Remedy,
     parameters: Map[String, String]
 ) {
 

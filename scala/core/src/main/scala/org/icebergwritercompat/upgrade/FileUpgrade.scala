@@ -125,6 +125,9 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
 object FileUpgrade {
 
+  /** Whether writing files of the table anew takes violations of the rule away. */
+  def mends(table: TableState, rule: Rule): Boolean = !unmendable(table.mappingMode)(rule.id)
+
   /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
   private def unmendable(mode: String): Set[String] = {
     val always: Set[Rule] =

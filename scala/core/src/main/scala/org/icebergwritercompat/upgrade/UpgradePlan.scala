@@ -1,6 +1,7 @@
 package org.icebergwritercompat.upgrade
 
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 
@@ -63,7 +64,7 @@ final class UpgradePlan(
 
   /** What is taken away, in this order. */
   val dropped: Seq[Violation] =
-    Drop.all.flatMap(one => asked.filter(dropOf(_).contains(one))).distinctBy(_.fix)
+    Drop.all.flatMap(one => asked.filter(dropOf(_).contains(one))).distinctBy(_.remedy)
 
   // Delta lets nobody switch IcebergCompatV3 off, which holds on to row tracking.
   private def dropOf(violation: Violation): Option[Drop] =
@@ -87,7 +88,7 @@ final class UpgradePlan(
     inTheWay.map { violation =>
       val finding = Finding.of(to, violation, Severity.Error)
       if (Drop.of(violation) == dropOf(violation)) finding
-      else finding.copy(fix = Fix.copyInto(to))
+      else finding.copy(remedy = Fix.copyInto(to))
     } ++ findingsOf(hopeless.map(unmendable), Severity.Error)
 
   // What else is wrong with these files is written anew once that is away.
@@ -114,7 +115,7 @@ final class UpgradePlan(
       groups,
       mendable.size.toLong,
       mendable.map(_.size).sum,
-      (if (mode == PlanMode.Blocked) blockers.map(_.fix) else statements).distinct
+      (if (mode == PlanMode.Blocked) blockers.map(_.remedy) else dropped.map(_.remedy)).distinct
     )
 
   /** The same as what it takes to switch the feature on. */
@@ -134,17 +135,15 @@ final class UpgradePlan(
   }
 
   /** What takes away what stands in the way: one call that asks for all of it, where there is. */
-  def remedy: String = {
+  def remedy: Remedy = {
     val drops = inTheWay.map(dropOf)
     if (hopeless.isEmpty && drops.forall(_.isDefined))
       request.copy(drop = request.drop ++ drops.flatten).call(to)
-    else blockers.head.fix
+    else blockers.head.remedy
   }
 
   /** The call that writes anew what has to be. */
-  def rewriting: String = request.copy(rewrites = true).call(to)
-
-  private def statements: Seq[String] = dropped.map(_.fix)
+  def rewriting: Remedy = request.copy(rewrites = true).call(to)
 
   // What a column is no longer, by what was in its metadata.
   private def plainColumns: Seq[String] =
@@ -155,19 +154,21 @@ final class UpgradePlan(
     } yield s"${drop.name}: column ${was.sqlPath} becomes a plain one, and keeps its values"
 
   private def waiting: Option[StepFact] = {
-    val features = dropped.filter(_.fix.endsWith(Fix.truncating)).map(_.location)
-    Option.when(features.nonEmpty) {
+    val waits = dropped.map(_.remedy).collect {
+      case Remedy.DropFeature(_, feature, Some(period), _) => feature -> period
+    }
+    waits.headOption.map { case (_, period) =>
       StepFact(
         "wait",
-        s"Delta drops the ${features.mkString(" and the ")} only once no version of the last " +
-          s"${Fix.truncationPeriod(from)} has used it; until then the call ends with " +
+        s"Delta drops the ${waits.map { case (name, _) => s"feature $name" }.mkString(" and the ")} " +
+          s"only once no version of the last $period has used it; until then the call ends with " +
           "DROP_LATER, and goes on when it is made again"
       )
     }
   }
 
   private def steps: Seq[StepFact] =
-    (statements ++ plainColumns).map(StepFact("drop", _)) ++
+    (dropped.flatMap(_.remedy.sql) ++ plainColumns).map(StepFact("drop", _)) ++
       waiting ++
       widened.map(node => StepFact("widen", s"${node.sqlPath} ${node.dataType.sql} becomes INT")) ++
       Option.when(mendable.nonEmpty) {
@@ -274,7 +275,7 @@ final class UpgradePlan(
           found.capitalize,
           rule.statement,
           rule.why,
-          fixOf(rule, node, severity)
+          remedyOf(rule, node, severity)
         )
       }
       .sortBy(finding =>
@@ -285,14 +286,14 @@ final class UpgradePlan(
       )
   }
 
-  private def fixOf(rule: Rule, node: Option[SchemaNode], severity: Severity): String =
+  private def remedyOf(rule: Rule, node: Option[SchemaNode], severity: Severity): Remedy =
     (rule, severity) match {
       case (_, Severity.Warning)                       => rewriting
       case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
         node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
       case (ActionRules.NoMarkersOfNull, _) =>
-        node.fold(Fix.lookIntoHistory(from))(ActionRules.NoMarkersOfNull.fix(from, _))
-      case (broken: FooterRule, _)              => broken.fix(from)
+        node.fold(Fix.lookIntoHistory(from))(ActionRules.NoMarkersOfNull.remedy(from, _))
+      case (broken: FooterRule, _)              => broken.remedy(from)
       case (ActionRules.PathsAreWithinReach, _) => Fix.copyInto(from)
       case _                                    => Fix.lookIntoHistory(from)
     }
@@ -305,5 +306,5 @@ object UpgradePlan {
 
   /** The plan for a table that has the feature on, and does not keep its rules. */
   def mending(broken: Seq[Finding]): PlanFact =
-    PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, broken.map(_.fix).distinct)
+    PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, broken.map(_.remedy).distinct)
 }

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.upgrade
 
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{Fix, TableState}
 
 /**
@@ -13,11 +14,8 @@ import org.icebergwritercompat.rules.{Fix, TableState}
 final case class UpgradeRequest(rewrites: Boolean, drop: Set[Drop]) {
 
   /** The call that asks for this. */
-  def call(table: TableState): String = Fix.callEnable(
-    table,
-    Seq("rewrite" -> true).filter(_ => rewrites) ++
-      Seq("drop" -> Drop.all.filter(drop).map(_.name)).filter(_ => drop.nonEmpty)
-  )
+  def call(table: TableState): Remedy =
+    Fix.callEnable(table, rewrites, Drop.all.filter(drop).map(_.name))
 }
 
 object UpgradeRequest {

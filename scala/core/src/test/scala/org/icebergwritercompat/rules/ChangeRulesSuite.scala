@@ -40,7 +40,13 @@ class ChangeRulesSuite extends StepSuite {
       "reason" -> reason
     )
 
-  private def adding(column: String) = s"ALTER TABLE db.t ADD COLUMNS ($column)"
+  private def adding(column: String) = {
+    // Delta adds a column of this type to a table that supports it only.
+    val supporting =
+      if (!column.contains("TIMESTAMP_NTZ")) ""
+      else "ALTER TABLE db.t SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')\n"
+    s"${supporting}ALTER TABLE db.t ADD COLUMNS ($column)"
+  }
 
   // What a table in its next version is compared with is itself.
   for {
@@ -452,7 +458,7 @@ class ChangeRulesSuite extends StepSuite {
       } {
         badChange(
           CompliantTable.of(ddl).nodesByPath(path.toVector).location,
-          "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true'); " +
+          "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')\n" +
             s"ALTER TABLE db.t ALTER COLUMN ${path.mkString(".")} TYPE BIGINT"
         )(
           path.mkString("."),

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.FileRules._
 
 class FileRulesSuite extends RuleSuite {
@@ -21,8 +22,7 @@ class FileRulesSuite extends RuleSuite {
             LiveFilesWereWrittenById,
             Condition.UnprovenDataFiles,
             Location.Files(3, "part-1.parquet"),
-            "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
-              "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t",
+            Remedy.CopyInto("db.t_iceberg", Nil, "db.t", Nil),
             Map(
               "count" -> "3",
               "example" -> "part-1.parquet",

@@ -1,6 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.Schemas._
 import org.icebergwritercompat.rules.Statements.assertParsed
@@ -14,9 +15,9 @@ class FixStatementsSuite extends AnyFunSuite {
 
   private def node(table: TableState, path: String*): SchemaNode = table.nodesByPath(path.toVector)
 
-  private def isStatement(fix: String, expected: String): Unit = {
-    assert(fix == expected)
-    assertParsed(fix)
+  private def isStatement(remedy: Remedy, expected: String): Unit = {
+    assert(remedy.sql == Seq(expected))
+    assertParsed(remedy.text)
   }
 
   private val old = CompliantTable.of("a INT, s STRUCT<x: INT>")
@@ -166,10 +167,12 @@ class FixStatementsSuite extends AnyFunSuite {
       previous = Some(old)
     )
     assert(
-      Fix.dropFeature(with_, "rowTracking") == "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1"
+      Fix
+        .dropFeature(with_, "rowTracking")
+        .text == "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1"
     )
     assert(
-      Fix.dropFeature(with_.copy(previous = Some(with_)), "rowTracking") ==
+      Fix.dropFeature(with_.copy(previous = Some(with_)), "rowTracking").text ==
         "ALTER TABLE db.t DROP FEATURE rowTracking"
     )
   }

@@ -1,6 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.DataFiles._
 import org.icebergwritercompat.rules.FooterRules._
 
@@ -39,8 +40,8 @@ class FooterRulesSuite extends RuleSuite {
         assert(v.parameters.keySet == Set("file", "found", "detail", "required"))
         assert(v.parameters("file") == "part-0.parquet")
         assert(v.parameters("required") == rule.statement)
-        assert(v.fix == rule.fix(table))
-        Statements.assertParsed(v.fix)
+        assert(v.remedy == rule.remedy(table))
+        Statements.assertParsed(v.remedy.text)
       }
     }
 
@@ -156,7 +157,7 @@ class FooterRulesSuite extends RuleSuite {
           FootersAreReadable,
           Condition.UnreadableDataFile,
           Location.File("part-0.parquet"),
-          "DESCRIBE HISTORY db.t",
+          Remedy.History("db.t"),
           Map(
             "file" -> "part-0.parquet",
             "found" -> "it is not there",
@@ -793,13 +794,15 @@ class FooterRulesSuite extends RuleSuite {
   }
 
   test("each rule says the statement that mends what it finds") {
-    assert(contentRules.map(_.fix(byName)).distinct == Seq(copy))
+    assert(contentRules.map(_.remedy(byName).text).distinct == Seq(copy))
   }
 
   test("no copy is proposed of values that Delta reads as null") {
     val history = "DESCRIBE HISTORY db.t"
-    assert(contentRules.filter(_.fix(flat) == history) == Seq(FooterRules.FieldsHaveTheirIds))
-    assert(contentRules.map(_.fix(flat)).distinct.toSet == Set(copy, history))
+    assert(
+      contentRules.filter(_.remedy(flat).text == history) == Seq(FooterRules.FieldsHaveTheirIds)
+    )
+    assert(contentRules.map(_.remedy(flat).text).distinct.toSet == Set(copy, history))
   }
 
   private def byName: TableState =

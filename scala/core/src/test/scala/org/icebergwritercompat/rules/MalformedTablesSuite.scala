@@ -43,7 +43,7 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
   private def assertWhole(violations: Seq[Violation]): Unit = violations.foreach { violation =>
     assert(violation.parameters.values.forall(_ != null), violation.rule.id)
     assert(violation.summary.nonEmpty && !violation.location.toString.contains("name null"))
-    Statements.assertParsed(violation.fix)
+    Statements.assertParsed(violation.remedy.text)
   }
 
   for {

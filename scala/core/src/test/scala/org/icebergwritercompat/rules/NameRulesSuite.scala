@@ -143,7 +143,7 @@ class NameRulesSuite extends StepSuite {
     test(s"N1 names a new table that N1 accepts instead of $what") {
       val table = CompliantTable.of(ddl).copy(moment = creating)
       val found = theOne(NamesAreDistinct.check(table))
-      val columns = found.fix.stripPrefix("CREATE TABLE db.t (").takeWhile(_ != ')')
+      val columns = found.remedy.text.stripPrefix("CREATE TABLE db.t (").takeWhile(_ != ')')
       assert(NamesAreDistinct.check(CompliantTable.of(columns)) == Nil)
     }
   }
@@ -242,7 +242,7 @@ class NameRulesSuite extends StepSuite {
     passes(NoReservedNames, s"$name in a table that has the feature")(table)
     test(s"N2 knows $name in a table that has the feature") {
       val found = theOne(NoReservedNames.ofExisting(table))
-      assert(found.fix == rename(name, name.drop(1)))
+      assert(found.remedy.text == rename(name, name.drop(1)))
     }
 
     val before = CompliantTable.of("a INT, b INT")
@@ -296,8 +296,8 @@ class NameRulesSuite extends StepSuite {
     }(unsupported(s"ALTER TABLE db.t DROP COLUMN ${shape.sqlPath}"))
     test(s"N3 names a new table without empty structs instead of ${shape.name}") {
       val found = theOne(NoEmptyStructs.check(empty.copy(moment = creating)))
-      Statements.assertParsed(found.fix)
-      assert(!found.fix.contains("<>"))
+      Statements.assertParsed(found.remedy.text)
+      assert(!found.remedy.text.contains("<>"))
     }
   }
   refuses(NoEmptyStructs, "an element, a key and a value") {

@@ -43,7 +43,7 @@ class ProfileSuite extends StepSuite {
       assert(found.rule.id == rule)
       assert(found.condition == Condition.IncompatibleTableFeature)
       assert(found.location == Location.Feature(feature))
-      assert(found.fix == s"ALTER TABLE db.t DROP FEATURE $feature")
+      assert(found.remedy.text == s"ALTER TABLE db.t DROP FEATURE $feature")
       assert(
         found.parameters == Map(
           "feature" -> feature,

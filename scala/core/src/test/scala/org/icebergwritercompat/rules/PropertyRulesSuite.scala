@@ -132,7 +132,7 @@ class PropertyRulesSuite extends RuleSuite {
         val fix =
           if (moment == Moment.Enabling)
             s"ALTER TABLE db.t SET TBLPROPERTIES ('$formats' = '$others')"
-          else Fix.setProperty(naming, "icebergWriterCompat.publish", "true")
+          else Fix.publishInstead(naming).text
         expect("WRONG_REQUIRED_TABLE_PROPERTY", Location.Property(formats, Some(value)), fix)(
           "property" -> formats,
           "value" -> value,

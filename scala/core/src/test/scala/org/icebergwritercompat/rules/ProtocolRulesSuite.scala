@@ -253,7 +253,7 @@ class ProtocolRulesSuite extends RuleSuite {
   test("A6: a new table is created without the feature, not altered") {
     val creating = two("rowTracking").copy(moment = Moment.Creating(replacing = false))
     assert(
-      FeaturesAreNotForbidden.check(creating).map(_.fix) == Seq(
+      FeaturesAreNotForbidden.check(creating).map(_.remedy.text) == Seq(
         "CREATE TABLE db.t (s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>) USING delta " +
           "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
       )
@@ -263,7 +263,7 @@ class ProtocolRulesSuite extends RuleSuite {
   test("A6: a replaced table keeps its protocol, so the feature is dropped") {
     val replacing = two("rowTracking").copy(moment = Moment.Creating(replacing = true))
     assert(
-      FeaturesAreNotForbidden.check(replacing).map(_.fix) == Seq(
+      FeaturesAreNotForbidden.check(replacing).map(_.remedy.text) == Seq(
         "ALTER TABLE db.t DROP FEATURE rowTracking"
       )
     )

@@ -29,7 +29,7 @@ abstract class RuleSuite extends AnyFunSuite {
     test(s"${rule.id} refuses $what") {
       val found = rule.check(table)
       assert(found.map { v =>
-        Expected(v.condition.name, v.location, v.fix, v.parameters)
+        Expected(v.condition.name, v.location, v.remedy.text, v.parameters)
       } == expected)
       assert(found.forall(_.rule eq rule))
     }

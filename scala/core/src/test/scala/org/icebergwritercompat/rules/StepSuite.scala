@@ -16,7 +16,7 @@ object Statements extends Assertions {
 
   /** Fails unless each statement of the fix can be parsed. */
   def assertParsed(fix: String): Unit =
-    fix.split("; ").filter(isSparks).foreach { statement =>
+    fix.split("\n").filter(isSparks).foreach { statement =>
       assert(parser.parsePlan(statement).toString.nonEmpty, statement)
     }
 }
@@ -33,9 +33,13 @@ abstract class StepSuite extends RuleSuite {
   }
 
   private def assertFound(rule: Rule, found: Seq[Violation], expected: Seq[Expected]): Unit = {
-    assert(found.map(v => Expected(v.condition.name, v.location, v.fix, v.parameters)) == expected)
+    assert(
+      found.map(v =>
+        Expected(v.condition.name, v.location, v.remedy.text, v.parameters)
+      ) == expected
+    )
     assert(found.nonEmpty && found.forall(_.rule eq rule))
-    found.foreach(v => Statements.assertParsed(v.fix))
+    found.foreach(v => Statements.assertParsed(v.remedy.text))
   }
 
   override protected def refuses(rule: TableRule, what: String)(table: => TableState)(

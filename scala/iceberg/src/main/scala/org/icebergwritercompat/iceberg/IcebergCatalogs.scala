@@ -7,6 +7,7 @@ import org.apache.iceberg.catalog.Catalog
 import org.apache.iceberg.hadoop.HadoopCatalog
 import org.icebergwritercompat.BuildInfo
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 
 import java.nio.file.Files
 import java.util.Locale
@@ -58,7 +59,7 @@ object CatalogSettings {
           s"${Prefix}type",
           "",
           "jdbc, rest, hadoop or another type of catalog that Iceberg knows",
-          s"SET ${Prefix}type=jdbc"
+          Remedy.SetSetting(Seq(s"${Prefix}type" -> "jdbc"))
         )
       val ofType = asked.get("type").map(_.toLowerCase(Locale.ROOT)) match {
         case Some("jdbc") if !asked.contains("uri") =>
@@ -77,7 +78,7 @@ object CatalogSettings {
         s"${Prefix}uri",
         "",
         s"the address of a database, because the warehouse $warehouse is no local folder",
-        s"SET ${Prefix}uri=jdbc:postgresql://host/database"
+        Remedy.SetSetting(Seq(s"${Prefix}uri" -> "jdbc:postgresql://host/database"))
       )
     s"jdbc:sqlite:${folder.getPath.stripSuffix("/")}/iceberg-catalog.db"
   }

@@ -39,7 +39,7 @@ object ReportFunctions {
     column("found", StringType)((_, finding) => finding.found),
     column("required", StringType)((_, finding) => finding.required),
     column("why", StringType)((_, finding) => finding.why),
-    column("fix", StringType)((_, finding) => finding.fix)
+    column("fix", ArrayType(StringType))((_, finding) => finding.remedy.sql)
   )
 
   private val historyColumns: Seq[(StructField, (TableReport, Finding) => Any)] =

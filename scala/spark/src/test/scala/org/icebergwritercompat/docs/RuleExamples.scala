@@ -116,9 +116,9 @@ object RuleExamples {
     )(
       "Table shop.sales, rule B2: the property delta.enableIcebergCompatV2 is false, but " +
         "it must be true, because all conditions of IcebergCompatV2 must hold too.",
-      "Run: CREATE TABLE shop.sales (id INT, amount INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergCompatV2' = 'true', 'delta.enableIcebergWriterCompatV1' = " +
-        "'true')"
+      "Run: CREATE TABLE sales (id INT, amount INT) USING delta",
+      "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true', " +
+        "'delta.enableIcebergCompatV2' = 'true')"
     ),
     sql(PropertyRules.ColumnMappingById, wrongProperty)(
       "CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.columnMapping.mode' = 'id'")
@@ -126,8 +126,9 @@ object RuleExamples {
       "Table shop.sales, rule B3: the property delta.columnMapping.mode is name, but it " +
         "must be id, because only in this mode does a reader find a column by its id, " +
         "whoever wrote the file.",
-      "Run: CREATE TABLE shop.sales (id INT, amount INT) USING delta TBLPROPERTIES " +
-        "('delta.columnMapping.mode' = 'id', 'delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (id INT, amount INT) USING delta",
+      "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true', " +
+        "'delta.columnMapping.mode' = 'id')"
     ),
     sql(PropertyRules.IcebergCompatV1Off, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'false')"
@@ -135,8 +136,7 @@ object RuleExamples {
       "Table shop.sales, rule B5: the property delta.enableIcebergCompatV1 is true, but it " +
         "must be false, because the table follows IcebergCompatV2, and only one version can " +
         "be followed at a time.",
-      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = " +
-        "'false')"
+      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'false')"
     ),
     sql(PropertyRules.IcebergCompatV3Off, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'false')"
@@ -144,8 +144,7 @@ object RuleExamples {
       "Table shop.sales, rule B5v3: the property delta.enableIcebergCompatV3 is true, but " +
         "it must be false, because the table follows IcebergCompatV2, and only one version " +
         "can be followed at a time.",
-      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = " +
-        "'false')"
+      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'false')"
     ),
     sql(PropertyRules.DeletionVectorsOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
@@ -153,16 +152,14 @@ object RuleExamples {
       "Table shop.sales, rule B6: the property delta.enableDeletionVectors is true, but it " +
         "must be false, because Iceberg readers of format version 2 do not see rows deleted " +
         "by deletion vectors.",
-      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = " +
-        "'false')"
+      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
     ),
     sql(PropertyRules.ChangeDataFeedOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")(
       "Table shop.sales, rule B7: the property delta.enableChangeDataFeed is true, but it " +
         "must be false, because Iceberg writers do not write change data files.",
-      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = " +
-        "'false')"
+      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
     ),
     sql(PropertyRules.NoCheckConstraints, incompatibleFeature, Seq(sales))(
       "INSERT INTO sales SELECT * FROM VALUES (1, 10) AS rows(id, amount) WHERE amount > 0"
@@ -177,7 +174,7 @@ object RuleExamples {
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")(
       "Table shop.sales, rule B9: the property delta.enableRowTracking is true, but it " +
         "must be false, because Iceberg writers do not keep row ids.",
-      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
+      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
     ),
     log(PropertyRules.NoProtocolVersions)(metaData(configuration("owner", "shop")))(
       metaData(configuration("delta.minWriterVersion", "7"))
@@ -193,11 +190,13 @@ object RuleExamples {
         "  'delta.enableIcebergWriterCompatV1' = 'true',\n" +
         "  'delta.universalFormat.enabledFormats' = 'iceberg')"
     )(
-      "Table shop.sales, rule B13: the property delta.universalFormat.enabledFormats is iceberg, " +
-        "but it must be without iceberg, because two publishers would write Iceberg metadata of " +
-        "the table side by side; icebergWriterCompat.publish publishes each commit.",
-      "Run: CREATE TABLE shop.sales (id INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' = 'true')"
+      "Table shop.sales, rule B13: the property delta.universalFormat.enabledFormats is " +
+        "iceberg, but it must be without iceberg, because two publishers would write Iceberg " +
+        "metadata of the table side by side; icebergWriterCompat.publish publishes each " +
+        "commit.",
+      "Run: CREATE TABLE sales (id INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' = " +
+        "'true')"
     )
   )
 
@@ -207,29 +206,29 @@ object RuleExamples {
     )("ALTER TABLE sales ADD COLUMNS (quantity SMALLINT)")(
       "Table shop.sales, rule C7: column quantity has the type SMALLINT, which Iceberg " +
         "does not have. The nearest it has is INT.",
-      "Run: ALTER TABLE shop.sales ADD COLUMNS (quantity INT)"
+      "Run: ALTER TABLE sales ADD COLUMNS (quantity INT)"
     ),
     sql(NameRules.NoEmptyStructs, "UNSUPPORTED_DATA_TYPE", Seq(sales))(
       "ALTER TABLE sales ADD COLUMNS (details STRUCT<note: STRING>)"
     )("ALTER TABLE sales ADD COLUMNS (details STRUCT<>)")(
       "Table shop.sales, rule N3: column details has the type STRUCT<>, which Iceberg does " +
         "not have. The nearest it has is STRING.",
-      "Run: ALTER TABLE shop.sales ADD COLUMNS (details STRING)"
+      "Run: ALTER TABLE sales ADD COLUMNS (details STRING)"
     ),
     sql(NameRules.NamesAreDistinct, "INCOMPATIBLE_COLUMN_NAME")(
       s"CREATE TABLE sales (`store.city` STRING, store STRUCT<name: STRING>)\n  $on"
     )(s"CREATE TABLE sales (`store.city` STRING, store STRUCT<city: STRING>)\n  $on")(
       "Table shop.sales, rule N1: the column `store.city` cannot have this name, because " +
         "Iceberg's index of names cannot tell it from store.city.",
-      "Run: CREATE TABLE shop.sales (store_city STRING, store STRUCT<city: STRING>) USING " +
-        "delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (store_city STRING, store STRUCT<city: STRING>)",
+      "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(NameRules.NoReservedNames, "INCOMPATIBLE_COLUMN_NAME")(
       s"CREATE TABLE sales (id INT, file STRING) $on"
     )(s"CREATE TABLE sales (id INT, _file STRING) $on")(
       "Table shop.sales, rule N2: the column _file cannot have this name, because Iceberg " +
         "has a metadata column of this name.",
-      "Run: CREATE TABLE shop.sales (id INT, file STRING) USING delta TBLPROPERTIES " +
+      "Run: CREATE TABLE sales (id INT, file STRING) USING delta TBLPROPERTIES " +
         "('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     log(SchemaRules.NoInvariants)(metaData(schema(field("id", int, 1))))(
@@ -250,8 +249,8 @@ object RuleExamples {
       "Table shop.sales, rule C10: the table feature identityColumns is not compatible, " +
         "because column id uses it by its metadata delta.identity.start, and Iceberg writers " +
         "would not give out the next numbers.",
-      "Run: CREATE TABLE shop.sales (id BIGINT, amount INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (id BIGINT, amount INT)",
+      "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(SchemaRules.NoGeneratedColumns, incompatibleFeature)(
       s"CREATE TABLE sales (at TIMESTAMP, day DATE) $on"
@@ -259,8 +258,8 @@ object RuleExamples {
       "Table shop.sales, rule C11: the table feature generatedColumns is not compatible, " +
         "because column day uses it by its metadata delta.generationExpression, and Iceberg " +
         "writers would not compute the column.",
-      "Run: CREATE TABLE shop.sales (at TIMESTAMP, day DATE) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (at TIMESTAMP, day DATE)",
+      "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(SchemaRules.NoColumnDefaults, incompatibleFeature)(sales)(
       "CREATE TABLE sales (id INT, amount INT DEFAULT 0) " +
@@ -269,8 +268,11 @@ object RuleExamples {
       "Table shop.sales, rule C12: the table feature allowColumnDefaults is not " +
         "compatible, because column amount uses it by its metadata CURRENT_DEFAULT, and " +
         "Iceberg format version 2 has no column defaults.",
-      "Run: CREATE TABLE shop.sales (id INT, amount INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')"
+      "The same statement breaks more rules:",
+      "- rule A6: The table feature allowColumnDefaults is not compatible, because Iceberg " +
+        "format version 2 has no column defaults.",
+      "Run: CREATE TABLE sales (id INT, amount INT) USING delta",
+      "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(
       SchemaRules.RecordedTypeChangesArePromotions,
@@ -281,6 +283,9 @@ object RuleExamples {
     )(
       "Table shop.sales, rule C13: column amount changes from INT to DOUBLE, but Iceberg " +
         "cannot read the older files with the newer type.",
+      "The same statement breaks more rules:",
+      "- rule C14: Column amount changes from INT to DOUBLE, but Iceberg v2 has no such " +
+        "promotion.",
       "Run: ALTER TABLE shop.sales ADD COLUMNS (amount_2 DOUBLE)"
     ),
     log(SchemaRules.PartitionColumnsAreTopLevel)(
@@ -304,8 +309,8 @@ object RuleExamples {
       "Table shop.sales, rule C18d: the rows cannot be laid out by price, because price is " +
         "a decimal: Iceberg and the protocol allow it, but Delta Spark 4.4.0 refuses it " +
         "under IcebergCompatV2 by mistake.",
-      "Run: CREATE TABLE shop.sales (id INT, price DECIMAL(9,2)) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (id INT, price DECIMAL(9,2)) USING delta ",
+      "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     log(SchemaRules.FieldsHaveIdAndPhysicalName)(metaData(schema(field("id", int, 1))))(
       metaData(schema("""{"name": "id", "type": "integer", "nullable": true, "metadata": {
@@ -346,8 +351,8 @@ object RuleExamples {
     )("CREATE TABLE sales (id INT) " + onWith("'delta.feature.deletionVectors' = 'supported'"))(
       "Table shop.sales, rule A6: the table feature deletionVectors is not compatible, " +
         "because Iceberg readers of format version 2 do not see deletion vectors.",
-      "Run: CREATE TABLE shop.sales (id INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (id INT) USING delta",
+      "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(ProtocolRules.FeaturesAreAllowed, incompatibleFeature)(
       "CREATE TABLE sales (id INT) " + onWith("'delta.feature.inCommitTimestamp' = 'supported'")
@@ -357,8 +362,8 @@ object RuleExamples {
       "Table shop.sales, rule A5: the table feature checkpointProtection is not " +
         "compatible, because it is not on the list of features the RFC allows; the profile " +
         "rfc-current accepts it: SET spark.icebergWriterCompat.profile=rfc-current.",
-      "Run: CREATE TABLE shop.sales (id INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE TABLE sales (id INT) USING delta",
+      "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     log(ProtocolRules.ReaderVersionFitsFeatures)(
       protocol(3, Seq("columnMapping", "v2Checkpoint"), three :+ "v2Checkpoint")
@@ -384,9 +389,9 @@ object RuleExamples {
         "is. Findings (1):",
       "- E1, 1 data file(s), such as part-00000.parquet. What must hold: Every live data " +
         "file was written with a field id for each column, element, key and value.",
-      "The rows can be copied into a new table that has the feature.",
-      "Run: CREATE TABLE shop.sales_iceberg USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM shop.sales"
+      "The table can get the feature where it is: data files that cannot stay are written " +
+        "anew.",
+      "Run: enable_iceberg_writer_compat(spark, \"shop.sales\", rewrite=True)"
     )
   )
 
@@ -402,10 +407,11 @@ object RuleExamples {
     sql(ChangeRules.UniFormStaysOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.universalFormat.enabledFormats' = 'iceberg')")(
-      "Table shop.sales, rule B13+: the property delta.universalFormat.enabledFormats is iceberg, " +
-        "but it must be without iceberg, because two publishers would write Iceberg metadata of " +
-        "the table side by side; icebergWriterCompat.publish publishes each commit.",
-      "Run: ALTER TABLE shop.sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+      "Table shop.sales, rule B13+: the property delta.universalFormat.enabledFormats is " +
+        "iceberg, but it must be without iceberg, because two publishers would write Iceberg " +
+        "metadata of the table side by side; icebergWriterCompat.publish publishes each " +
+        "commit.",
+      "Run: ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
     ),
     log(ChangeRules.FeaturesStay, protocol(2, Nil, three :+ "appendOnly"))(
       protocol(2, Nil, three ++ Seq("appendOnly", "domainMetadata"))
@@ -426,8 +432,8 @@ object RuleExamples {
     )(
       "Table shop.sales, rule C15: the rows cannot be laid out by city, because the table " +
         "was partitioned by day, and IcebergCompatV2 does not let that change.",
-      "Run: CREATE OR REPLACE TABLE shop.sales (id INT, day DATE, city STRING) USING delta " +
-        "PARTITIONED BY (day) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+      "Run: CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta",
+      "  PARTITIONED BY (day) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(
       ChangeRules.MapKeysStay,

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.docs
 
+import org.apache.spark.sql.delta.writercompat.Offered
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rules.{Rule, Statements, V1, Violation}
 import org.icebergwritercompat.testing.{Compliance, FolderListing, SharedSpark, TestTable}
@@ -34,7 +35,7 @@ class RuleExamplesSuite extends AnyFunSuite with SharedSpark {
     }
     test(s"${rule.id} alone refuses the $what of the one that fails") {
       assert(foundInFailing.map(_.rule.id).distinct == Seq(rule.id))
-      Statements.assertParsed(foundInFailing.head.fix)
+      Statements.assertParsed(foundInFailing.head.remedy.text)
     }
   }
 
@@ -64,7 +65,7 @@ class RuleExamplesSuite extends AnyFunSuite with SharedSpark {
         )
         assert(error.getMessageParameters.get("rule") == rule.id)
         assert(RuleExample.particulars(named(error.getMessage)) == example.says)
-        sql(error.getMessageParameters.get("fix"))
+        Offered.run(spark, error.remedy)
         tables(folder).foreach(table => rows(s"SELECT * FROM shop.${table.name}"))
       }
     }

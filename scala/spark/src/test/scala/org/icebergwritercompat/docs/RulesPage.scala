@@ -71,8 +71,8 @@ object RulesPage {
 
   private def section(rule: Rule): String = {
     val example = RuleExamples.of(rule)
-    val lines = example.says.split('\n')
-    val what = example match {
+    val (what, remedy) = example.says.split('\n').span(!_.startsWith("Run: "))
+    val who = example match {
       case _: SqlExample    => "What the refusal of the statement says:"
       case _: LogExample    => "What the refusal of the commit says:"
       case _: FooterExample => "What is found in the file:"
@@ -88,9 +88,9 @@ object RulesPage {
       else "Before both:\n\n" + block(example.setUpLanguage, example.setUp),
       "Passes:\n\n" + block(example.language, example.passes),
       s"Fails, with `${example.condition}`:\n\n" + block(example.language, example.fails),
-      s"$what\n\n" +
-        lines.init.map(line => s"> $line").mkString("\n>\n") + "\n\n" +
-        fixed(lines.last)
+      s"$who\n\n" +
+        what.map(line => s"> $line").mkString("\n>\n") + "\n\n" +
+        fixed(remedy.mkString("\n"))
     )
       .filter(_.nonEmpty)
       .mkString("\n\n")

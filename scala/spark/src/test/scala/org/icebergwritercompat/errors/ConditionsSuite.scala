@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonParser
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules._
 import org.icebergwritercompat.bytecode.ClassFiles
 import org.icebergwritercompat.{IcebergLibrary, IcebergWriterCompat}
@@ -218,30 +219,31 @@ class ConditionsSuite extends AnyFunSuite {
   found.distinctBy(v => (v.condition, v.rule.id)).foreach { violation =>
     test(s"${violation.rule.id} and ${violation.condition.name} make a whole error") {
       val error = IcebergWriterCompatException.of(table, violation)
-      assertRefusal(error, violation.fix)
+      assertRefusal(error, violation.remedy.text)
       assert(
         error.getCondition == s"DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.${violation.condition.name}"
       )
       assert(
         error.getMessageParameters.asScala.toMap == violation.parameters ++
-          Map("table" -> "db.t", "rule" -> violation.rule.id, "fix" -> violation.fix)
+          Map("table" -> "db.t", "rule" -> violation.rule.id, "fix" -> violation.remedy.text)
       )
     }
   }
 
   test("a table that cannot be enabled gets all findings in one error") {
     val (lost, kept) = found.partition { violation =>
-      violation.rule.isInstanceOf[FooterRule] && violation.fix != Fix.copyInto(table)
+      violation.rule.isInstanceOf[FooterRule] && violation.remedy != Fix.copyInto(table)
     }
-    val error = IcebergWriterCompatException.notCompliant(table, kept)
-    assertRefusal(error, Fix.copyInto(table))
+    val error = IcebergWriterCompatException.notCompliant(table, kept, Fix.copyInto(table))
+    assertRefusal(error, Fix.copyInto(table).text)
     kept.foreach(violation => assert(error.getMessage.contains(s"\n- ${violation.summary}")))
     assert(error.getMessageParameters.get("count") == kept.size.toString)
     assert(error.getMessageParameters.get("rule") == kept.map(_.rule.id).distinct.mkString(", "))
     // No copy is proposed where it would lose rows.
     lost.foreach { violation =>
-      val error = IcebergWriterCompatException.notCompliant(table, kept :+ violation)
-      assertRefusal(error, violation.fix)
+      val error =
+        IcebergWriterCompatException.notCompliant(table, kept :+ violation, Fix.copyInto(table))
+      assertRefusal(error, violation.remedy.text)
       assert(error.getMessageParameters.get("rule") == violation.rule.id)
     }
     assert(lost.nonEmpty)
@@ -249,7 +251,7 @@ class ConditionsSuite extends AnyFunSuite {
 
   test("a very long list of findings is cut, and says so") {
     val many = Seq.fill(120)(found.head)
-    val error = IcebergWriterCompatException.notCompliant(table, many)
+    val error = IcebergWriterCompatException.notCompliant(table, many, Fix.copyInto(table))
     assert(error.getMessage.linesIterator.count(_.startsWith("- ")) == 51)
     assert(error.getMessage.contains("\n- and 70 more"))
     assert(error.getMessageParameters.get("count") == "120")
@@ -273,7 +275,7 @@ class ConditionsSuite extends AnyFunSuite {
       "delta.enableIcebergWriterCompatV1",
       "maybe",
       "true or false",
-      fix
+      Remedy.UseSetting(fix)
     )
     assertRefusal(error, fix)
     assert(error.getMessage.contains("'maybe', but it must be true or false"))

@@ -40,7 +40,7 @@ object ConvertGuard {
         throw IcebergWriterCompatException.notConvertible(
           converted.folder,
           converted.setting,
-          converted.copyStatement
+          converted.copy
         )
       }
     case _ =>

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
 import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.Contracts
 
 /**
@@ -33,13 +34,7 @@ final case class Converted(
 ) {
 
   /** Copies the rows into a new table with the feature. */
-  def copyStatement: String = {
-    val partitioning =
-      if (partitionColumns.isEmpty) ""
-      else partitionColumns.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-    s"CREATE TABLE $copyName USING delta$partitioning " +
-      s"TBLPROPERTIES ('${WriterCompat.Enabled}' = 'true') AS SELECT * FROM $name"
-  }
+  def copy: Remedy = Remedy.CopyInto(copyName, Nil, name, partitionColumns)
 }
 
 object Converted {

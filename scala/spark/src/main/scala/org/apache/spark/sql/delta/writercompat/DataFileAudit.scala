@@ -7,6 +7,7 @@ import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.functions.{col, xxhash64}
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{Finding, Judgement, Place}
 import org.icebergwritercompat.rules._
 
@@ -47,7 +48,7 @@ final case class FileFinding(
     rule: FooterRule,
     column: Option[FoundColumn],
     found: String,
-    fix: String,
+    remedy: Remedy,
     files: Long,
     bytes: Long,
     examples: Seq[String]
@@ -63,7 +64,7 @@ final case class FileFinding(
       column.fold[Location](Location.Files(files, example)) { c =>
         Location.Column(c.path, c.id, c.physicalName)
       },
-      fix,
+      remedy,
       Map(
         "file" -> example.split(": ").head,
         "found" -> found,
@@ -85,7 +86,7 @@ final case class FileFinding(
       column.fold(s"In $files file(s): $found")(_ => found.capitalize),
       rule.statement,
       rule.why,
-      fix
+      remedy
     )
 }
 
@@ -132,7 +133,7 @@ object DataFileAudit {
       summaries(spark, in, added, live, table, files).collect().toSeq.partition(_.rule.nonEmpty)
     }
     val rules = table.contract.rules.footer
-    val byId = rules.map(rule => rule.id -> (rule, rule.fix(table))).toMap
+    val byId = rules.map(rule => rule.id -> (rule, rule.remedy(table))).toMap
     DataFileAudit(
       findings
         .map(summary => summary.finding(byId(summary.rule)))
@@ -223,7 +224,7 @@ private[writercompat] final case class FileSummary(
     )
 
   /** The violation of this rule, with what mends it. */
-  def finding(broken: (FooterRule, String)): FileFinding =
+  def finding(broken: (FooterRule, Remedy)): FileFinding =
     FileFinding(broken._1, column, found, broken._2, files, bytes, examples)
 }
 

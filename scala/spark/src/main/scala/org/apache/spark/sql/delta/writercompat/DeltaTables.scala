@@ -5,10 +5,12 @@ import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.AlterTableDropFeatureDeltaCommand
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.Contracts
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.{Contracts, Fix}
 
 import scala.jdk.CollectionConverters._
 
@@ -23,7 +25,10 @@ object DeltaTables {
     val plan = UnresolvedTable(parts, "Iceberg Writer Compat")
     resolved(spark, plan) match {
       case ResolvedTable(_, _, delta: DeltaTableV2, _) => delta
-      case _ => throw IcebergWriterCompatException.notDelta(table)
+      case _                                           =>
+        val name = parts.map(quoteIfNeeded).mkString(".")
+        val copy = Remedy.CopyInto(Fix.nameOfCopy(name), Nil, name, Nil)
+        throw IcebergWriterCompatException.notDelta(table, copy)
     }
   }
 

@@ -1,8 +1,12 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.remedy.Remedy.Door
+import org.icebergwritercompat.report.Judgement
 import org.icebergwritercompat.rules.{Location, Rule, TableState, Violation}
 
 import scala.collection.mutable
@@ -75,18 +79,43 @@ object DryRun {
     throw Stopped
   }
 
-  /** Refuses because of the first violation; a dry run notes all of them. */
-  def refuseFirst(table: TableState, violations: IterableOnce[Violation]): Unit =
-    if (isRunning) note(violations.iterator)
-    else
-      violations.iterator.nextOption().foreach { violation =>
-        throw IcebergWriterCompatException.of(table, violation)
+  /**
+   * Refuses because of the first violation, and names the others; a dry run notes all of them.
+   *
+   * @param more
+   *   what else the rules may find in the same statement, looked for only if it is refused
+   */
+  def refuseFirst(
+      table: TableState,
+      found: IterableOnce[Violation],
+      more: => Iterator[Violation] = Iterator.empty,
+      door: => Option[Door] = RunningStatement.door
+  ): Unit =
+    if (isRunning) note(found.iterator)
+    else {
+      val violations = found.iterator
+      violations.nextOption().foreach { first =>
+        // What follows from a wrong declaration is no fault of its own.
+        val declared = table.contract.rules.declaration.contains[Rule](first.rule)
+        def isCause(other: Violation) =
+          !declared || !table.contract.rules.layout.contains[Rule](other.rule)
+        val others = (violations.filter(isCause) ++ more).toSeq
+        val remedy = (first.remedy, RunningStatement.cloning) match {
+          case (_: Remedy.Create, Some((create, clone))) =>
+            new ClonedRows(SparkSession.active).of(create, clone)
+          case _ => Remedy.together((first +: others).map(_.remedy), door)
+        }
+        throw IcebergWriterCompatException.of(table, first, others, remedy)
       }
+    }
 
   /** Refuses because of all of these; a dry run notes them. */
   def refuseAll(table: TableState, violations: Seq[Violation]): Unit =
     if (isRunning) note(violations.iterator)
-    else if (violations.nonEmpty) throw IcebergWriterCompatException.notCompliant(table, violations)
+    else if (violations.nonEmpty) {
+      val remedy = new Judgement(table, hasFiles = true).remedyOf(violations)
+      throw IcebergWriterCompatException.notCompliant(table, violations, remedy)
+    }
 
   private def note(violations: Iterator[Violation]): Unit =
     violations.foreach { violation =>

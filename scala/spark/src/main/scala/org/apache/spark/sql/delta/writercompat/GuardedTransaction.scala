@@ -13,7 +13,8 @@ import org.apache.spark.sql.delta.actions.{
   CommitInfo,
   FileAction,
   Metadata,
-  Protocol
+  Protocol,
+  TableFeatureProtocolUtils
 }
 import org.apache.spark.sql.delta.constraints.Constraint
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
@@ -22,6 +23,7 @@ import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.types.StructField
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules._
 
 import java.util.ConcurrentModificationException
@@ -128,7 +130,12 @@ class GuardedTransaction(
       }
       // Of an existing table only the new version can be judged yet: what is allowed between the
       // two depends on the operation, which the commit names.
-      if (creating || overwritingSchema) checkTable(ChangeKind.Replacing) else checkState()
+      if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
+      else
+        checkState(
+          if (wasGuarded) violationsOf(TableChange(before, tableState, ChangeKind.Ordinary))
+          else Iterator.empty
+        )
     }
     checkPublishing()
   }
@@ -165,6 +172,8 @@ class GuardedTransaction(
     require(newMetadata.isEmpty && switchesOn(target), "not what switches the feature on")
     newMetadata = Some(target)
     newProtocol = Some(needed)
+    // The caller has judged it with all that an upgrade does besides.
+    accepted = Some(tableState)
   }
 
   override protected def prepareCommit(
@@ -298,9 +307,9 @@ class GuardedTransaction(
 
   // Delta commits what these have written in another transaction, if the files they have read are
   // still there, whatever has become of the table.
-  private def triedAgain(op: DeltaOperations.Operation): Option[String] = op match {
-    case _: DeltaOperations.Optimize => Some(s"OPTIMIZE $tableName")
-    case _: DeltaOperations.Reorg    => Some(s"REORG TABLE $tableName APPLY (PURGE)")
+  private def triedAgain(op: DeltaOperations.Operation): Option[Remedy] = op match {
+    case _: DeltaOperations.Optimize => Some(Remedy.RunAgain(s"OPTIMIZE $tableName"))
+    case _: DeltaOperations.Reorg    => Some(Remedy.Purge(tableName))
     case _                           => None
   }
 
@@ -403,7 +412,7 @@ class GuardedTransaction(
       val before = if (creating) Map.empty[String, String] else snapshot.metadata.configuration
       val wasPublished =
         readVersion >= 0 && WriterCompat.isPublished(snapshot.metadata.configuration)
-      PublishProperties.check(tableName, before, metadata, wasPublished)
+      PublishProperties.check(tableName, before, metadata, wasPublished, isNew = readVersion < 0)
     }
 
   private def switchesOn(proposed: Metadata): Boolean =
@@ -461,7 +470,11 @@ class GuardedTransaction(
     case _                                   => ChangeKind.Ordinary
   }
 
-  private lazy val tableName = TableStates.nameOf(spark, this)
+  private lazy val tableName =
+    Option
+      .when(readVersion < 0)(RunningStatement.created)
+      .flatten
+      .fold(TableStates.nameOf(spark, this))(TableStates.nameOf)
 
   private lazy val profile = TableStates.profile(spark)
 
@@ -495,17 +508,21 @@ class GuardedTransaction(
 
   private def checkTable(kind: ChangeKind): Unit =
     if (isGuarded(metadata)) {
-      checkState()
-      if (wasGuarded && isChanged) checkChange(TableChange(before, tableState, kind))
+      val change =
+        Option.when(wasGuarded && isChanged)(TableChange(before, tableState, kind))
+      checkState(change.iterator.flatMap(violationsOf))
+      change.foreach(checkChange)
     } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
 
   private var accepted: Option[TableState] = None
 
   /** Looks at the version that is being made, once, before files are written for it. */
-  private def checkState(): Unit = if (isGuarded(metadata)) {
+  private def checkState(more: => Iterator[Violation] = Iterator.empty): Unit = if (
+    isGuarded(metadata)
+  ) {
     val table = tableState
     if (!accepted.exists(_ eq table)) {
-      refuseFirst(table, table.violations)
+      refuseFirst(table, table.violations, more)
       // Without a checksum Delta reads the files of the log after the commit, and fails too late.
       if (readVersion >= 0 && snapshot.checksumOpt.isEmpty) explained(snapshot.numOfFiles)
       accepted = Some(table)
@@ -515,27 +532,58 @@ class GuardedTransaction(
   // Delta has objections of its own to some of this, which do not say what the feature needs.
   private def checkDeclaration(declared: Metadata): Unit = {
     val table = stateWith(NewTable.asStored(declared))
-    if (isGuarded(declared))
-      refuseFirst(table, table.contract.rules.declaration.iterator.flatMap(_.check(table)))
-    if (wasGuarded) {
+    def ofChange: Iterator[Violation] = if (!wasGuarded) Iterator.empty
+    else {
       val replaces = creating || overwritingSchema
       val change =
         TableChange(before, table, if (replaces) ChangeKind.Replacing else ChangeKind.Ordinary)
       val rules = Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly) ++
         Option.when(isGuarded(declared))(ChangeRules.PartitioningStays)
-      refuseFirst(table, rules.flatMap(_.check(change)))
+      rules.flatMap(_.check(change))
     }
+    if (isGuarded(declared))
+      refuseFirst(
+        table,
+        table.contract.rules.declaration.iterator.flatMap(_.check(table)),
+        if (creating || overwritingSchema || !wasGuarded) ofChange ++ ofFeatures(declared, table)
+        else table.contract.rules.check(TableChange(before, table, ChangeKind.Ordinary))
+      )
+    refuseFirst(table, ofChange)
+  }
+
+  // The protocol that the declaration asks for is only made after it.
+  private def ofFeatures(declared: Metadata, table: TableState): Iterator[Violation] = {
+    val prefix = TableFeatureProtocolUtils.FEATURE_PROP_PREFIX
+    val asked =
+      declared.configuration.keySet.filter(_.startsWith(prefix)).map(_.stripPrefix(prefix))
+    val features = asked.flatMap(TableFeature.featureNameToFeature(_)).map(_.name)
+    val protocol = table.protocol.copy(writerFeatures =
+      Some(table.protocol.writerFeatures.getOrElse(Set.empty) ++ features)
+    )
+    if (!creating || features.isEmpty) Iterator.empty
+    else
+      Iterator(ProtocolRules.FeaturesAreNotForbidden, ProtocolRules.FeaturesAreAllowed)
+        .flatMap(_.check(table.copy(protocol = protocol)))
+        .filter { violation =>
+          violation.location match {
+            case Location.Feature(feature) => features(feature)
+            case _                         => false
+          }
+        }
   }
 
   private def isChanged: Boolean =
     (metadata ne snapshot.metadata) || protocol != snapshot.protocol
 
   // A table that has left the feature is free of its rules.
-  private def checkChange(change: TableChange): Unit = {
+  private def checkChange(change: TableChange): Unit =
+    refuseFirst(change.after, violationsOf(change))
+
+  private def violationsOf(change: TableChange): Iterator[Violation] = {
     val rules: Iterator[ChangeRule] =
       if (change.after.isEnabled) change.after.contract.rules.change.iterator
       else Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly)
-    refuseFirst(change.after, rules.flatMap(_.check(change)))
+    rules.flatMap(_.check(change))
   }
 
   /** The same actions, each refused when it comes if it breaks a rule. */
@@ -550,8 +598,11 @@ class GuardedTransaction(
     }
   }
 
-  private def refuseFirst(table: TableState, violations: IterableOnce[Violation]): Unit =
-    DryRun.refuseFirst(table, violations)
+  private def refuseFirst(
+      table: TableState,
+      violations: IterableOnce[Violation],
+      more: => Iterator[Violation] = Iterator.empty
+  ): Unit = DryRun.refuseFirst(table, violations, more)
 
   private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
 }

@@ -9,6 +9,7 @@ import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{FooterRules, TableState}
 
 import scala.jdk.CollectionConverters._
@@ -102,15 +103,15 @@ private[writercompat] object PinnedFiles {
     val setting = Option(configuration.getTrimmed(factory)).filter(_.nonEmpty).flatMap {
       case `byKeys` =>
         val set = keys.filter(key => Option(configuration.getTrimmed(key)).exists(_.nonEmpty))
-        Option.when(set.nonEmpty)(set.mkString(", ") -> set.map(key => s"SET $key=").mkString("; "))
-      case _ => Some(factory -> s"SET $factory=$byKeys")
+        Option.when(set.nonEmpty)(set.mkString(", ") -> set.map(_ -> ""))
+      case _ => Some(factory -> Seq(factory -> byKeys))
     }
-    setting.foreach { case (found, fix) =>
+    setting.foreach { case (found, settings) =>
       throw IcebergWriterCompatException.encrypting(
         table.name,
         FooterRules.FootersAreReadable,
         found,
-        fix
+        Remedy.SetSetting(settings)
       )
     }
   }

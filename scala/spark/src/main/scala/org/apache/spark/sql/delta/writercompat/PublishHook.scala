@@ -7,6 +7,7 @@ import org.apache.spark.sql.delta.hooks.PostCommitHook
 import org.apache.spark.util.{ShutdownHookManager, ThreadUtils}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.IcebergLibrary
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.PublishProblem
 
 import java.util.Locale
@@ -65,7 +66,7 @@ object PublishHook extends PostCommitHook with Logging {
         AsyncConf,
         spark.conf.get(AsyncConf),
         "true or false",
-        s"SET $AsyncConf=true"
+        Remedy.SetSetting(Seq(AsyncConf -> "true"))
       )
     }
 
@@ -78,7 +79,7 @@ object PublishHook extends PostCommitHook with Logging {
   def isWaiting(path: String): Boolean = InBackground.isBusy(path)
 
   /** What to run where nothing else is known to help. */
-  def command(table: String): String = s"Run: iceberg-writer-compat publish '$table'"
+  def command(table: String): Remedy = Remedy.Publish(table)
 
   /** The newest failure of a table, and the causes that its log has been told. */
   private final case class Failure(last: PublishProblem, told: Set[String])
@@ -88,14 +89,14 @@ object PublishHook extends PostCommitHook with Logging {
   // A table that cannot be published is not to fill the log.
   private def unharmed(path: String, table: => String)(publish: => Unit): Unit = {
     def tell(cause: String, e: Throwable): Unit = {
-      val (text, fix) = IcebergWriterCompatException.inOneLine(e)
-      val problem = PublishProblem(text, fix.getOrElse(command(table)))
+      val (text, remedy) = IcebergWriterCompatException.inOneLine(e)
+      val problem = PublishProblem(text, remedy.getOrElse(command(table)))
       val before = Option(failures.get(path)).fold(Set.empty[String])(_.told)
       failures.put(path, Failure(problem, before + cause))
       if (!before(cause)) {
         logWarning(
           s"Table $table is committed but not published as Iceberg: $text The next commit that " +
-            s"can be published catches up. ${problem.remedy}"
+            s"can be published catches up. ${problem.remedy.verb}: ${problem.remedy.text}"
         )
         logDebug(s"Table $table could not be published as Iceberg", e)
       }

@@ -2,9 +2,12 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.delta.actions.Metadata
+import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.{IcebergLibrary, WriterCompat}
 import org.icebergwritercompat.WriterCompat.{Enabled, Publish, PublishTable}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy.Door
+import org.icebergwritercompat.remedy.{Change, Remedy}
 import org.icebergwritercompat.rules.{Contracts, SupportedTypes}
 
 /** The table properties of this project that tell how a table is published. */
@@ -19,31 +22,37 @@ object PublishProperties {
    *
    * @param wasPublished
    *   whether the table is published after each commit already, by whatever session
+   * @param isNew
+   *   whether the table is only being created
    */
   def check(
       table: String,
       before: Map[String, String],
       metadata: Metadata,
-      wasPublished: Boolean
+      wasPublished: Boolean,
+      isNew: Boolean
   ): Unit = {
     val properties = metadata.configuration
-    def set(key: String, value: String) =
-      s"ALTER TABLE $table SET TBLPROPERTIES ('$key' = '$value')"
+    def set(properties: (String, String)*) =
+      offered(isNew, Remedy.SetProperties(table, properties))
     for {
       (key, value) <- properties
       if isOne(key) && !before.get(key).contains(value)
     } {
-      def refuse(allowed: String, fix: String): Nothing =
-        throw IcebergWriterCompatException.invalidValue(key, value, allowed, fix)
+      def refuse(allowed: String, remedy: Remedy): Nothing =
+        throw IcebergWriterCompatException.invalidValue(key, value, allowed, remedy)
       key match {
         case Publish =>
           if (!Seq("true", "false").exists(_.equalsIgnoreCase(value.trim)))
-            refuse("true or false", set(Publish, "true"))
+            refuse("true or false", set(Publish -> "true"))
         case PublishTable =>
           if (!isName(value))
-            refuse("a namespace and a name, with a dot between", set(PublishTable, "db.t"))
+            refuse("a namespace and a name, with a dot between", set(PublishTable -> "db.t"))
         case _ =>
-          refuse(s"called ${all.mkString(" or ")}, in these letters", set(Publish, "true"))
+          refuse(
+            s"called ${all.mkString(" or ")}, in these letters",
+            offered(isNew, Remedy.SetProperties(table, Seq(Publish -> "true"), without = Seq(key)))
+          )
       }
     }
     val starts = WriterCompat.isPublished(properties) && !WriterCompat.isPublished(before)
@@ -52,7 +61,7 @@ object PublishProperties {
         Publish,
         properties(Publish),
         s"set together with $Enabled, because other tables may not be readable as Iceberg",
-        s"ALTER TABLE $table SET TBLPROPERTIES ('$Enabled' = 'true', '$Publish' = 'true')"
+        set(Enabled -> "true", Publish -> "true")
       )
     // UniForm that comes with the statement is a matter of the rules.
     val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
@@ -67,6 +76,17 @@ object PublishProperties {
           )
       }
   }
+
+  // A table that is not there yet is changed in the statement that creates it.
+  private def offered(isNew: Boolean, set: Remedy.SetProperties): Remedy = {
+    val remedy =
+      if (isNew) Remedy.Create(undeclared(set.table), set.changes)
+      else set
+    Remedy.together(Seq(remedy), RunningStatement.door)
+  }
+
+  private def undeclared(table: String): Remedy.Declared =
+    Remedy.Declared(table, replacing = false, new StructType, Nil)
 
   /** The refusal to publish a table that UniForm publishes. */
   def byUniForm(table: String, properties: Map[String, String]): IcebergWriterCompatException =
@@ -89,14 +109,16 @@ object PublishProperties {
     }
 
   /** Refuses options of a write that Delta would pass over. */
-  def refuseOptions(table: String, options: Map[String, String]): Unit =
+  def refuseOptions(table: String, options: Map[String, String], isNew: Boolean): Unit =
     among(options).headOption.foreach { case (key, value) =>
       throw IcebergWriterCompatException.invalidValue(
         key,
         value,
         "a property of the table: as an option of a write that does not create the table by name " +
           "it would have no effect",
-        s"ALTER TABLE $table SET TBLPROPERTIES ('$key' = '$value')"
+        if (isNew)
+          Remedy.Create(undeclared(table), Seq(Change.Property(key, None)), Some(Door.Writer))
+        else Remedy.SetProperty(table, key, value)
       )
     }
 

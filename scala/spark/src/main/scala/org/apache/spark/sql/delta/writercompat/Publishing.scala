@@ -13,6 +13,7 @@ import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.icebergwritercompat.{IcebergLibrary, WriterCompat}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg._
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
 import org.icebergwritercompat.rules.{Contracts, Moment}
 
@@ -273,8 +274,8 @@ final class Publishing(
   }
 
   private def problem(refusal: IcebergWriterCompatException): PublishProblem = {
-    val (text, fix) = IcebergWriterCompatException.inOneLine(refusal)
-    PublishProblem(text, fix.getOrElse(PublishHook.command(name)))
+    val (text, remedy) = IcebergWriterCompatException.inOneLine(refusal)
+    PublishProblem(text, remedy.getOrElse(PublishHook.command(name)))
   }
 
   private def problemsOf(publisher: IcebergPublisher): Seq[PublishProblem] = {
@@ -292,7 +293,7 @@ final class Publishing(
     val older = publisher.unreadableHistory.toSeq.sorted.map { case (snapshot, why) =>
       PublishProblem(
         s"Iceberg readers cannot open the older snapshot $snapshot: $why. It can be forgotten.",
-        s"${PublishHook.command(name)} --mend"
+        Remedy.Publish(name, Seq("mend" -> None))
       )
     }
     foreignCommits(publisher).map(problem).toSeq ++
@@ -320,10 +321,9 @@ final class Publishing(
         Map(
           "table" -> name,
           "metadata" -> metadata,
-          "changes" -> changes.mkString("; "),
-          "discard" -> (s"iceberg-writer-compat publish '$name' --discard-changes " +
-            IcebergPublisher.fileName(metadata))
-        )
+          "changes" -> changes.mkString("; ")
+        ),
+        Remedy.Publish(name, Seq("discard-changes" -> Some(IcebergPublisher.fileName(metadata))))
       )
     }
 
@@ -334,17 +334,16 @@ final class Publishing(
       obstacle: Option[String]
   ): IcebergWriterCompatException = {
     val last = commits.last.snapshotId
+    def way(option: String) = Remedy.Publish(name, Seq(option -> Some(last.toString)))
+    val (take, discard) = (way("take-snapshot"), way("discard-snapshot"))
     val all = Map(
       "table" -> name,
       "metadata" -> publisher.metadata.fold("")(_.metadataFileLocation),
-      "commits" -> commits.map(_.text).mkString("; "),
-      "discard" -> s"iceberg-writer-compat publish '$name' --discard-snapshot $last"
+      "commits" -> commits.map(_.text).mkString("; ")
     )
-    val more =
-      obstacle.fold("take" -> s"iceberg-writer-compat publish '$name' --take-snapshot $last") {
-        "obstacle" -> _
-      }
-    IcebergWriterCompatException.notPublishable(reason, all + more)
+    val more = obstacle.fold("discard" -> discard.text)("obstacle" -> _)
+    IcebergWriterCompatException
+      .notPublishable(reason, all + more, if (obstacle.isEmpty) take else discard)
   }
 
   private def noSuchCommit(snapshot: Long): IcebergWriterCompatException =
@@ -373,8 +372,7 @@ final class Publishing(
         Map(
           "table" -> name,
           "folder" -> folder.map(c => if (c < ' ') '\uFFFD' else c),
-          "character" -> (if (character < ' ') f"U+${character.toInt}%04X" else s"$character"),
-          "property" -> WriterCompat.Enabled
+          "character" -> (if (character < ' ') f"U+${character.toInt}%04X" else s"$character")
         )
       )
     }

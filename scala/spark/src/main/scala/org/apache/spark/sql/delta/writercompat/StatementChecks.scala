@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, ResolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -10,7 +11,6 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{
   AlterTableDropFeatureDeltaCommand,
-  CloneSource,
   CloneTableCommand,
   CreateDeltaTableCommand,
   DeltaReorgTableCommand,
@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules._
 
 import scala.jdk.CollectionConverters._
@@ -31,13 +32,15 @@ import scala.jdk.CollectionConverters._
  */
 final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
+  private val copies = new ClonedRows(spark)
+
   override def apply(plan: LogicalPlan): Unit = plan.foreach {
     case AlterTableDropFeature(Guarded(table), feature, false) => checkDrop(table, feature)
     // What a program's call comes to, without the statement.
     case AlterTableDropFeatureDeltaCommand(GuardedTable(table), feature, false) =>
       checkDrop(table, feature)
-    case SetTableProperties(Guarded(table), properties) =>
-      checkProperties(table, properties)
+    case set @ SetTableProperties(Guarded(table), properties) =>
+      checkProperties(table, properties, RunningStatement.doorOf(set))
     case write: V2WriteCommand =>
       write.table match {
         case relation: DataSourceV2Relation =>
@@ -46,7 +49,12 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         case _ =>
       }
     case save: SaveIntoDataSourceCommand if save.dataSource.isInstanceOf[DeltaDataSource] =>
-      PublishProperties.refuseOptions(pathIn(save.options), save.options)
+      val path = pathIn(save.options)
+      PublishProperties.refuseOptions(
+        TableStates.nameOf(path),
+        save.options,
+        isNew = !DeltaTableUtils.isDeltaTable(spark, new Path(path))
+      )
     // The first child is the table that changes.
     case change @ (_: DeleteFromTable | _: UpdateTable | _: MergeIntoTable | _: TruncateTable) =>
       tableOf(change.children.head).foreach(refuseKernelWrite)
@@ -55,7 +63,11 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       stream.sink match {
         case sink: DeltaSink =>
           val table = TableStates.nameOf(spark, sink.catalogTable, sink.path)
-          PublishProperties.refuseOptions(table, sink.options.options)
+          PublishProperties.refuseOptions(
+            table,
+            sink.options.options,
+            isNew = !DeltaTableUtils.isDeltaTable(spark, sink.path)
+          )
         case _ =>
       }
     case reorg: DeltaReorgTableCommand   => checkReorg(reorg)
@@ -89,31 +101,21 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     val declared = NewTable.asStored(NewTable.normalized(source.copy(configuration = wanted)))
     val isThere = create.mode == SaveMode.Ignore && create.existingTableOpt.isDefined
     if (Contracts.isEnabled(wanted) && !isThere) {
-      def state(name: String) = TableStates.of(
-        name,
+      val target = TableStates.of(
+        copies.target(create, clone),
         Moment.Creating(replacing = false),
         clone.sourceTable.protocol,
         declared,
         TableStates.profile(spark)
       )
-      val target = state(TableStates.nameOf(spark, Some(create.table), clone.targetPath))
       DryRun.refuseFirst(
         target,
         target.contract.rules.declaration.iterator
           .flatMap(_.check(target))
-          .map(_.copy(fix = copyOf(clone.sourceTable, state)))
+          .map(_.copy(remedy = copies.of(create, clone)))
       )
     }
   }
-
-  private def copyOf(source: CloneSource, state: String => TableState): String =
-    source.snapshot match {
-      case None          => Fix.copyInto(state(source.name))
-      case Some(version) =>
-        val copy =
-          Fix.copyInto(state(TableStates.nameOf(spark, source.catalogTable, source.dataPath)))
-        source.timeTravelOpt.fold(copy)(_ => s"$copy VERSION AS OF ${version.version}")
-    }
 
   private def refuseOptions(table: Table, write: V2WriteCommand): Unit = table match {
     case delta: DeltaTableV2 =>
@@ -124,12 +126,12 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         case dynamic: DeltaDynamicPartitionOverwriteCommand => dynamic.writeOptions
         case _                                              => Map.empty[String, String]
       }
-      PublishProperties.refuseOptions(TableStates.nameOf(delta), options)
+      PublishProperties.refuseOptions(TableStates.nameOf(delta), options, isNew = false)
     case _ =>
   }
 
   private def pathIn(options: Map[String, String]): String =
-    TableStates.pathName(CaseInsensitiveMap(options).getOrElse("path", ""))
+    CaseInsensitiveMap(options).getOrElse("path", ".")
 
   // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
   // classes may be missing, so they are told by name.
@@ -141,13 +143,13 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       throw IcebergWriterCompatException.unguarded(
         table.name,
         DeltaSQLConf.V2_ENABLE_MODE.key,
-        s"SET ${DeltaSQLConf.V2_ENABLE_MODE.key}=AUTO"
+        Remedy.SetSetting(Seq(DeltaSQLConf.V2_ENABLE_MODE.key -> "AUTO"))
       )
 
   // DROP FEATURE makes empty commits and checkpoints first, and adds this feature last.
   private def checkDrop(table: TableState, feature: String): Unit =
     if (leavesProtection(table.contract, feature))
-      check(table, CheckpointProtectionTableFeature.name, stay = s"$feature TRUNCATE HISTORY")
+      check(table, CheckpointProtectionTableFeature.name, Fix.truncating(table, feature))
 
   // Delta refuses by itself to drop what the feature needs.
   private def leavesProtection(contract: Contract, feature: String): Boolean =
@@ -159,22 +161,25 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         case _ => false
       }
 
-  private def check(table: TableState, added: String, stay: String): Unit = {
+  private def check(table: TableState, added: String, remedy: Remedy): Unit = {
     val writers = table.protocol.writerFeatures.map(_ + added)
     val after = table.copy(protocol = table.protocol.copy(writerFeatures = writers))
-    val fix = s"ALTER TABLE ${table.name} DROP FEATURE $stay"
-    DryRun.refuseFirst(after, after.violations.map(_.copy(fix = fix)))
+    DryRun.refuseFirst(after, after.violations.map(_.copy(remedy = remedy)))
   }
 
   // Row tracking is switched on by a protocol upgrade, commits that number the rows of all files,
   // and the property last.
-  private def checkProperties(table: TableState, properties: Map[String, String]): Unit = {
+  private def checkProperties(
+      table: TableState,
+      properties: Map[String, String],
+      door: Option[Remedy.Door]
+  ): Unit = {
     val normalized = properties.map { case (key, value) =>
       DeltaConfigs.normalizeConfigKey(Some(key)).getOrElse(key) -> value
     }
     if (normalized.contains(DeltaConfigs.ROW_TRACKING_ENABLED.key)) {
       val after = table.copy(properties = table.properties ++ normalized)
-      DryRun.refuseFirst(after, after.violations)
+      DryRun.refuseFirst(after, after.violations, door = door)
     }
   }
 

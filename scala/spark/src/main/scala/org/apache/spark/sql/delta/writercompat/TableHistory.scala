@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 
@@ -182,7 +183,7 @@ final class TableHistory(spark: SparkSession) {
     private def close(when: When, key: Key): Unit =
       open.remove(key).foreach { first =>
         found.updateWith((key, first)) {
-          _.map(_.copy(mendedVersion = Some(when.version), fix = ""))
+          _.map(_.copy(mendedVersion = Some(when.version), remedy = Remedy.Nothing))
         }
       }
 

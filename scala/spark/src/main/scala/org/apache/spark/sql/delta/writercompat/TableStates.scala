@@ -4,11 +4,13 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.QuotingUtils.{quoteIdentifier, quoteIfNeeded}
+import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.util.TransactionHelper
 import org.apache.hadoop.fs.Path
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{
   Contract,
   Contracts,
@@ -66,7 +68,7 @@ object TableStates {
         Profile.Conf,
         name,
         Profile.all.map(_.name).mkString(" or "),
-        s"SET ${Profile.Conf}=${Profile.Rfc.name}"
+        Remedy.SetSetting(Seq(Profile.Conf -> Profile.Rfc.name))
       )
     }
   }
@@ -75,9 +77,25 @@ object TableStates {
   def nameOf(spark: SparkSession, transaction: TransactionHelper): String =
     nameOf(spark, transaction.catalogTable, transaction.deltaLog.dataPath)
 
+  /** How a statement refers to the table that another one names so. */
+  def nameOf(identifier: Identifier): String =
+    (identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
+
+  /** How a statement refers to the table in a folder. */
+  def nameOf(folder: String): String = pathName(new Path(folder))
+
   /** How a statement refers to a table of which Delta knows so much. */
   def nameOf(spark: SparkSession, catalogTable: Option[CatalogTable], folder: Path): String =
-    identifierOf(spark, catalogTable, folder).map(sql).getOrElse(pathName(folder))
+    catalogTable
+      .map(_.identifier)
+      .orElse(managedTable(spark, folder).filter(isKnown(spark, _)))
+      .map(sql)
+      .getOrElse(pathName(folder))
+
+  // A folder in the warehouse may be a table by path alone.
+  private def isKnown(spark: SparkSession, table: TableIdentifier): Boolean =
+    RunningStatement.creates(table) || Try(spark.sessionState.catalog.tableExists(table))
+      .getOrElse(false)
 
   /** What the session catalog calls a table of which Delta knows so much. */
   def identifierOf(

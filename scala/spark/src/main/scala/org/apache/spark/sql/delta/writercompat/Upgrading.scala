@@ -11,6 +11,7 @@ import org.apache.spark.sql.functions.{broadcast, col}
 import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.{Alteration, Remedy}
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 import org.icebergwritercompat.upgrade._
@@ -73,12 +74,15 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       if (broken.nonEmpty)
         throw IcebergWriterCompatException.enabledButBroken(
           name,
-          broken.map(finding => (finding.rule, finding.found, finding.fix))
+          broken.map(finding => (finding.rule, finding.found, finding.remedy))
         )
       unchanged(snapshot).copy(
         warnings = report.findings
           .filter(_.severity == Severity.Warning)
-          .map(finding => s"${finding.rule}: ${finding.found} Run: ${finding.fix}")
+          .map(finding =>
+            s"${finding.rule}: ${finding.found}" +
+              finding.remedy.sql.map(statement => s" ${finding.remedy.verb}: $statement").mkString
+          )
       )
     } else {
       val judged = judge(snapshot, None)
@@ -93,7 +97,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   private def takeAway(violations: Seq[Violation]): Unit =
     violations.foreach { violation =>
-      try Sessions.verbatim(spark, violation.fix)
+      try Upgrading.run(spark, violation.remedy)
       catch {
         case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
           val state = inspector.stateOf(table, table.update())
@@ -209,7 +213,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     if (plan.blockers.nonEmpty)
       throw IcebergWriterCompatException.upgradeBlocked(
         name,
-        plan.blockers.map(finding => (finding.rule, finding.found, finding.fix)),
+        plan.blockers.map(finding => (finding.rule, finding.found, finding.remedy)),
         plan.remedy
       )
     if (plan.mode == PlanMode.Rewrite && !request.rewrites) {
@@ -430,6 +434,12 @@ object Upgrading {
     }
 
   /** What a table with the feature breaks. */
+  // Nothing but a change of the table itself is run unasked.
+  private def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
+    case alteration: Alteration => alteration.statements.foreach(Sessions.verbatim(spark, _))
+    case other => throw new IllegalStateException(s"an upgrade cannot take away: ${other.text}")
+  }
+
   private def broken(report: TableReport): Seq[Finding] =
     report.findings.filter(_.severity == Severity.Error)
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.delta.schema.SchemaMergingUtils
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.WriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report._
 import org.icebergwritercompat.rules._
 
@@ -59,7 +60,14 @@ final class WouldBreak(spark: SparkSession) {
         )
       case _ => throw IcebergWriterCompatException.statementNotSupported(text)
     }
-    report.copy(statement = Some(text))
+    val door = Some(Remedy.Door.Sql(text))
+    val remedies = report.findings.map(_.remedy)
+    // All that can be put right in the statement itself is put right at once.
+    val findings = report.findings.map { finding =>
+      if (finding.remedy.changes.isEmpty) finding
+      else finding.copy(remedy = Remedy.together(finding.remedy +: remedies, door))
+    }
+    report.copy(statement = Some(text), findings = findings)
   }
 
   /** The table that a statement is about, or the statement where that cannot be told. */

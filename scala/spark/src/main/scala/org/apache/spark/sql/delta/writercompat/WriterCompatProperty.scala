@@ -2,6 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.delta.{DeltaConfig, DeltaConfigs}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{Contract, Contracts}
 
 import java.util.Locale
@@ -30,7 +31,7 @@ object WriterCompatProperty {
         property,
         value,
         "true or false",
-        s"TBLPROPERTIES ('$property' = 'true')"
+        Remedy.UseSetting(s"TBLPROPERTIES ('$property' = 'true')")
       )
     }
 

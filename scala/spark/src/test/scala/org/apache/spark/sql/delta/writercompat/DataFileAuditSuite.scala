@@ -390,7 +390,7 @@ class DataFileAuditSuite extends TableSuite {
     val example = result.findings.head.examples.head
     assert(example.matches(s"(?i)\\S*foreign\\S*\\.parquet: .*$detail.*"), example)
     assert(!example.exists(_.isControl))
-    assert(result.findings.head.fix == s"DESCRIBE HISTORY ${stateOf(table)._1.name}")
+    assert(result.findings.head.remedy.text == s"DESCRIBE HISTORY ${stateOf(table)._1.name}")
     assert((result.filesLive, result.filesRead) == ((2, 2)))
   }
 

@@ -195,7 +195,7 @@ class LoggedPartitionsSuite extends UpgradeTests {
     assert(all(table) == before)
 
     val fix = error.getMessageParameters.get("fix")
-    assert(Seq(found.head.fix, altered.getMessageParameters.get("fix")) == Seq(fix, fix))
+    assert(Seq(found.head.remedy.text, altered.getMessageParameters.get("fix")) == Seq(fix, fix))
     sql(fix)
     val said = all(table)
     assert(said == Seq("[1,x]", "[2,null]"))
@@ -230,7 +230,7 @@ class LoggedPartitionsSuite extends UpgradeTests {
     }
     val report = Reports.verify(spark, foreign.name, None, None)
     assert(report.findings.map(_.rule) == Seq("D4n"))
-    sql(report.findings.head.fix)
+    sql(report.findings.head.remedy.text)
     assert(Reports.verify(spark, foreign.name, None, None).findings == Nil)
     val back = foreign.log.version - 1
     refusedFor("INCOMPATIBLE_FILE_ACTION", "D4n", foreign) {

@@ -103,7 +103,7 @@ class ReportSuite extends TableSuite {
     assert(report.facts.enabling.verdict == Verdict.Blocked)
     val errors = report.findings.filter(_.severity == Severity.Error)
     assert(errors.map(_.rule).toSet == Set("B7", "B8"), errors)
-    errors.foreach(finding => sql(finding.fix))
+    errors.foreach(finding => sql(finding.remedy.text))
     assert(check(table).facts.enabling.verdict == Verdict.Rewrite)
   }
 
@@ -237,8 +237,14 @@ class ReportSuite extends TableSuite {
     )
     val drop = s"ALTER TABLE ${table.name} DROP FEATURE vacuumProtocolCheck"
     val finding = only(unchanged(table)(Reports.wouldBreak(spark, drop)), "A5")
-    assert(finding.place.name == "checkpointProtection" && finding.fix.endsWith("TRUNCATE HISTORY"))
-    assert(intercept[IcebergWriterCompatException](sql(drop)).getMessage.contains(finding.fix))
+    assert(
+      finding.place.name == "checkpointProtection" && finding.remedy.text.endsWith(
+        "TRUNCATE HISTORY"
+      )
+    )
+    assert(
+      intercept[IcebergWriterCompatException](sql(drop)).getMessage.contains(finding.remedy.text)
+    )
     assert(Reports.wouldBreak(spark, s"$drop TRUNCATE HISTORY").compliant)
   }
 
@@ -461,7 +467,7 @@ class ReportSuite extends TableSuite {
     sql(s"CREATE TABLE ${table.name} USING delta AS SELECT 1S AS s, array(2Y) AS l")
     val report = check(table)
     assert(report.facts.enabling.verdict == Verdict.Rewrite, report.findings)
-    val fixes = report.findings.filter(_.severity == Severity.Warning).map(_.fix).distinct
+    val fixes = report.findings.filter(_.severity == Severity.Warning).map(_.remedy.text).distinct
     assert(
       fixes == Seq(
         s"""enable_iceberg_writer_compat(spark, "default.${table.name}", rewrite=True)"""

@@ -18,7 +18,7 @@ class ReservedNamesSuite extends UpgradeTests {
   private def reserved(table: TestTable, rule: String)(body: => Any): String =
     refusedFor("INCOMPATIBLE_COLUMN_NAME", rule, table)(body).getMessageParameters.get("fix")
 
-  private def run(fix: String): Unit = fix.split("; ").foreach(sql)
+  private def run(fix: String): Unit = fix.split("\n").foreach(sql)
 
   private def names(log: LoggedTable): Seq[String] = log.columns.map(_.name)
 
@@ -58,7 +58,7 @@ class ReservedNamesSuite extends UpgradeTests {
     test(s"a table of mode $mode is told in the plan, refused, and enabled once it is renamed") {
       val table = existing(properties)
       def found(report: TableReport) =
-        errors(report).map(finding => finding.rule -> finding.fix)
+        errors(report).map(finding => finding.rule -> finding.remedy.text)
       val planned = plan(table)
       assert(fact(planned).mode == PlanMode.Blocked)
       assert(found(planned).map(_._1) == Seq("N2"))
@@ -159,14 +159,14 @@ class ReservedNamesSuite extends UpgradeTests {
       IcebergWriterCompat.upgrade(spark, broken.name, "auto", false, new JArrayList[String])
     )
     assert(!result.get("changed").asBoolean)
-    assert(result.get("warnings").get(0).asText.endsWith(finding.fix))
+    assert(result.get("warnings").get(0).asText.endsWith(finding.remedy.sql.last))
     // Whoever has the table goes on writing it.
     sql(s"DELETE FROM ${broken.name} WHERE id = 0")
     val copyOfIt = intercept[IcebergWriterCompatException] {
       sql(s"CREATE TABLE ${managed().name} SHALLOW CLONE ${broken.name}")
     }
     assert(copyOfIt.getMessageParameters.get("rule") == "N2")
-    sql(finding.fix)
+    finding.remedy.sql.foreach(sql)
     assert(Reports.check(spark, broken.name, None).findings == Nil)
     assert(names(broken.log).last == "row_id")
     assertCompliant(broken)

@@ -1,6 +1,9 @@
 package org.apache.spark.sql.delta.writercompat
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
+
+import org.icebergwritercompat.remedy.Remedy
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
 import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
@@ -20,6 +23,18 @@ object OnThread {
       here
       running.get(2, TimeUnit.MINUTES)
     } finally threads.shutdown()
+  }
+}
+
+/** Runs what a refusal offers. */
+object Offered {
+
+  def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
+    // The call is Python's; this is what it comes to.
+    case Remedy.Enable(table, rewrite, drop) =>
+      Upgrading.of(spark, table, "auto", rewrite, drop).run()
+      ()
+    case _ => remedy.sql.foreach(spark.sql(_).collect())
   }
 }
 

@@ -375,14 +375,16 @@ class UpgradeSuite extends UpgradeTests {
     assert(checked.facts.enabling.verdict == Verdict.Blocked)
     val error = refused(table)(upgrade(table))
     assert(error.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.UPGRADE_BLOCKED")
-    fact(blocked).statements.foreach(fix => assert(error.getMessage.contains(s"Run: $fix")))
+    fact(blocked).remedies
+      .flatMap(_.sql)
+      .foreach(fix => assert(error.getMessage.contains(s"Run: $fix")))
     val names = Seq("change-data-feed", "constraints", "defaults", "row-tracking")
     names.foreach(name => assert(error.getMessageParameters.get("fix").contains(s""""$name"""")))
     assert(refused(table)(upgrade(table, drop = names.take(2))).getMessage.contains("B9"))
     val planned = fact(plan(table, drop = names))
     assert(planned.mode == PlanMode.Metadata)
     val steps = planned.steps.filter(_.name == "drop").map(_.what)
-    assert(steps.toSet == fact(blocked).statements.toSet)
+    assert(steps.toSet == fact(blocked).remedies.flatMap(_.sql).toSet)
     upgrade(table, drop = names)
     assertUpgraded(table, table.log.version - 1, rows)
     assert(!table.log.writerFeatures("allowColumnDefaults"))
@@ -433,7 +435,7 @@ class UpgradeSuite extends UpgradeTests {
 
   test("row tracking that IcebergCompatV3 holds on to is left to the user, who copies the rows") {
     val table = flat(mapped :+ ("delta.enableIcebergCompatV3" -> "true"))
-    val fixes = errors(plan(table)).map(_.fix).distinct
+    val fixes = errors(plan(table)).map(_.remedy.text).distinct
     assert(fixes.size == 1 && fixes.head.startsWith("CREATE TABLE "), fixes)
     val error = refused(table)(upgrade(table, drop = Seq("row-tracking")))
     assert(error.getMessageParameters.get("fix") == fixes.head)

@@ -1,0 +1,24 @@
+package org.icebergwritercompat.errors
+
+import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
+
+/** What mends the reasons for which a table cannot be published. */
+private[errors] object PublishRemedies {
+
+  /** What follows from the reason and the parameters of its text. */
+  def of(reason: String, parameters: Map[String, String]): Remedy = {
+    def table = parameters("table")
+    reason match {
+      case "AHEAD" | "NOT_OURS" | "ENTRY_UNREADABLE" => Remedy.Publish(table, Seq("anew" -> None))
+      case "FEATURE_OFF"            => Remedy.SetProperty(table, WriterCompat.Enabled, "true")
+      case "FOLDER"                 => Remedy.CopyInto("copy_to_publish", Nil, table, Nil)
+      case "NAME_TAKEN" | "NO_NAME" =>
+        Remedy.SetProperty(table, WriterCompat.PublishTable, "namespace.name")
+      case "NO_SUCH_COMMIT" | "NO_SUCH_CHANGE" => Remedy.Status(table)
+      case "UNIFORM"                           =>
+        Remedy.SetProperty(table, WriterCompat.UniversalFormats, parameters("others"))
+      case _ => Remedy.Nothing
+    }
+  }
+}

@@ -1,0 +1,537 @@
+package org.icebergwritercompat.remedy
+
+import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
+import org.apache.spark.sql.types._
+import org.icebergwritercompat.WriterCompat
+
+/**
+ * What mends a fault.
+ *
+ * SQL, Python and the command line have renderings of it, each a list of statements, to be run in
+ * this order.
+ */
+sealed trait Remedy {
+
+  /** What it is in SQL; where SQL has no statement for it, the call in Python or the command. */
+  protected def inSql: Seq[String]
+
+  /** What it is in Python. */
+  def python: Seq[String] = sql.map(Remedy.inPython)
+
+  /** What it is at the command line; SQL where the command line has no verb for it. */
+  def command: Seq[String] = sql
+
+  /** What has to be known before it is run. */
+  def note: Option[String] = None
+
+  /** What is to be done with the statements: run them, or use them as settings. */
+  def verb: String = "Run"
+
+  /** What a statement has to have instead, where the fault is in a statement that was not run. */
+  def changes: Seq[Change] = Nil
+
+  /** What it is in SQL, to be taken to the letter. */
+  final def sql: Seq[String] = {
+    // Spark would take it for a variable, and has no other escape for it.
+    val verbatim = keepsVariables || !inSql.exists(_.contains("${"))
+    if (verbatim) inSql else "SET spark.sql.variable.substitute=false" +: inSql
+  }
+
+  /** Whether what looks like a variable is one, as in a statement that a user wrote. */
+  protected def keepsVariables: Boolean = false
+
+  /** The statements, one a line. */
+  final def text: String = sql.mkString("\n")
+
+  /** Whether there is something to do. */
+  final def isEmpty: Boolean = inSql.isEmpty
+}
+
+/** A change to a table that exists, by a statement of SQL that loses no row. */
+sealed trait Alteration extends Remedy {
+
+  /** The table, as a statement spells it. */
+  def table: String
+
+  /** What stands after ALTER TABLE and the name. */
+  protected def clauses: Seq[String]
+
+  final override protected def inSql: Seq[String] = statements
+
+  /** The statements, to be run to the letter. */
+  final def statements: Seq[String] =
+    clauses.map(clause => s"ALTER TABLE $table $clause")
+}
+
+object Remedy {
+
+  /** Nothing that anybody could run. */
+  case object Nothing extends Remedy {
+    override protected def inSql: Seq[String] = scala.Nil
+  }
+
+  /**
+   * Gives a table properties.
+   *
+   * @param without
+   *   properties that a statement may set, and that are to be left out of it
+   */
+  final case class SetProperties(
+      table: String,
+      properties: Seq[(String, String)],
+      without: Seq[String] = scala.Nil
+  ) extends Alteration {
+    override protected def clauses: Seq[String] = Seq(
+      s"SET TBLPROPERTIES (${properties.map { case (k, v) => s"${literal(k)} = ${literal(v)}" }.mkString(", ")})"
+    )
+    override def changes: Seq[Change] = properties.map { case (key, value) =>
+      Change.Property(key, Some(value))
+    } ++ without.map(Change.Property(_, None))
+  }
+
+  object SetProperty {
+    def apply(table: String, key: String, value: String): SetProperties =
+      SetProperties(table, Seq(key -> value))
+  }
+
+  /** Takes a property from a table. */
+  final case class UnsetProperty(table: String, key: String) extends Alteration {
+    override protected def clauses: Seq[String] = Seq(s"UNSET TBLPROPERTIES (${literal(key)})")
+    override def changes: Seq[Change] = Seq(Change.Property(key, None))
+  }
+
+  /** Takes a CHECK constraint from a table. */
+  final case class DropConstraint(table: String, constraint: String) extends Alteration {
+    override protected def clauses: Seq[String] = Seq(
+      s"DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
+    )
+  }
+
+  /**
+   * Adds a column or a field.
+   *
+   * @param features
+   *   what the table has to support before, for the type
+   * @param instead
+   *   what to change in a statement that adds it otherwise
+   */
+  final case class AddColumn(
+      table: String,
+      path: Seq[String],
+      dataType: DataType,
+      features: Seq[String],
+      instead: Seq[Change]
+  ) extends Alteration {
+    override protected def clauses: Seq[String] =
+      supporting(features) :+ s"ADD COLUMNS (${sqlPath(path)} ${dataType.sql})"
+    override def changes: Seq[Change] = instead
+  }
+
+  private def supporting(features: Seq[String]): Seq[String] =
+    features.map(feature => s"SET TBLPROPERTIES ('delta.feature.$feature' = 'supported')")
+
+  /**
+   * Gives a column another name.
+   *
+   * @param mapped
+   *   whether the table has column mapping, which Delta renames columns by
+   */
+  final case class RenameColumn(
+      table: String,
+      path: Seq[String],
+      name: String,
+      mapped: Boolean = true
+  ) extends Alteration {
+    override protected def clauses: Seq[String] =
+      Option
+        .unless(mapped)(s"SET TBLPROPERTIES ('${WriterCompat.ColumnMappingMode}' = 'name')")
+        .toSeq :+
+        s"RENAME COLUMN ${sqlPath(path)} TO ${quoteIfNeeded(name)}"
+  }
+
+  /** Takes the default from a column. */
+  final case class DropDefault(table: String, path: Seq[String]) extends Alteration {
+    override protected def clauses: Seq[String] = Seq(s"ALTER COLUMN ${sqlPath(path)} DROP DEFAULT")
+  }
+
+  /** Lets a column hold nulls. */
+  final case class DropNotNull(table: String, path: Seq[String]) extends Alteration {
+    override protected def clauses: Seq[String] = Seq(
+      s"ALTER COLUMN ${sqlPath(path)} DROP NOT NULL"
+    )
+  }
+
+  /** Gives a column a wider type, with a record of it. */
+  final case class WidenColumn(table: String, path: Seq[String], dataType: DataType)
+      extends Alteration {
+    override protected def clauses: Seq[String] = Seq(
+      s"SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = 'true')",
+      s"ALTER COLUMN ${sqlPath(path)} TYPE ${dataType.sql}"
+    )
+  }
+
+  /**
+   * Takes a feature out of the protocol.
+   *
+   * @param period
+   *   how long ago its last use has to be; `None` if it may go at once
+   * @param asked
+   *   the feature that a statement may have asked for, and that is to be left out of it
+   */
+  final case class DropFeature(
+      table: String,
+      feature: String,
+      period: Option[String],
+      asked: Option[String] = None
+  ) extends Alteration {
+    override def changes: Seq[Change] =
+      asked.toSeq.map(name => Change.Property(s"delta.feature.$name", None))
+    override protected def clauses: Seq[String] = Seq(
+      s"DROP FEATURE $feature" + period.fold("")(_ => " TRUNCATE HISTORY")
+    )
+    override def note: Option[String] = period.map { time =>
+      s"Delta drops $feature so only once no version of the last $time has used it: it may refuse " +
+        "at first, and has to be asked again after that time."
+    }
+  }
+
+  /** Switches the feature on by this project, which can lay a table out anew. */
+  final case class Enable(table: String, rewrite: Boolean = false, drop: Seq[String] = scala.Nil)
+      extends Remedy {
+
+    override protected def inSql: Seq[String] = python
+
+    override def python: Seq[String] = {
+      val arguments = Option.when(rewrite)("rewrite=True") ++
+        Option.when(drop.nonEmpty)(drop.mkString("drop=[\"", "\", \"", "\"]"))
+      Seq(call("enable_iceberg_writer_compat", table, arguments.toSeq))
+    }
+
+    override def command: Seq[String] = {
+      val options = Option.when(rewrite)("--rewrite") ++ drop.map(name => s"--drop $name")
+      Seq(commandLine("enable", table, options.toSeq))
+    }
+
+    // What looks like a variable is no statement's.
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /**
+   * Publishes a table as Iceberg.
+   *
+   * @param options
+   *   the options of the call, each with the value that it has beside its name
+   */
+  final case class Publish(table: String, options: Seq[(String, Option[String])] = scala.Nil)
+      extends Remedy {
+    override protected def inSql: Seq[String] = command
+    override def python: Seq[String] = Seq(
+      call(
+        "publish",
+        table,
+        options.map { case (name, value) =>
+          val argument = value.map(text => if (text.toLongOption.isDefined) text else s"\"$text\"")
+          s"${name.replace('-', '_')}=${argument.getOrElse("True")}"
+        }
+      )
+    )
+    override def command: Seq[String] = Seq(
+      commandLine(
+        "publish",
+        table,
+        options.map { case (name, value) => (s"--$name" +: value.toSeq).mkString(" ") }
+      )
+    )
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /** Shows how far a table is published as Iceberg. */
+  final case class Status(table: String) extends Remedy {
+    override protected def inSql: Seq[String] = command
+    override def python: Seq[String] = Seq(call("status", table, scala.Nil))
+    override def command: Seq[String] = Seq(commandLine("status", table, scala.Nil))
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /**
+   * Copies rows into a new table that has the feature; the old one stays.
+   *
+   * @param verb
+   *   `CREATE TABLE`, or what else the user wrote for it
+   * @param selected
+   *   the columns, as they stand after SELECT
+   * @param source
+   *   the table to read, with the version if it is not the newest
+   * @param location
+   *   the folder, if the user named one
+   */
+  final case class CopyInto(
+      target: String,
+      selected: Seq[String],
+      source: String,
+      partitionedBy: Seq[String],
+      properties: Seq[(String, String)] = Seq(WriterCompat.Enabled -> "true"),
+      location: Option[String] = None,
+      created: String = "CREATE TABLE"
+  ) extends Remedy {
+    override protected def inSql: Seq[String] = {
+      val what = if (selected.isEmpty) "*" else selected.mkString(", ")
+      Seq(
+        s"$created $target USING delta${partitioning(partitionedBy)}" +
+          location.fold("")(folder => s" LOCATION ${literal(folder)}") +
+          s" TBLPROPERTIES (${set(properties)}) AS SELECT $what FROM $source"
+      )
+    }
+  }
+
+  private def set(properties: Seq[(String, String)]): String =
+    properties.map { case (key, value) => s"${literal(key)} = ${literal(value)}" }.mkString(", ")
+
+  private[remedy] def partitioning(columns: Seq[String]): String =
+    if (columns.isEmpty) "" else columns.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
+
+  /** The columns of a table with the changes, as a statement lists them. */
+  private[remedy] def columnsOf(declared: Declared, changes: Seq[Change]): String = {
+    val fields = declared.schema.fields
+      .map(field => Change.of(changes, Seq(field.name), field)) ++ changes.collect {
+      case Change.Added(name, dataType) => StructField(name, dataType)
+    }
+    fields
+      .map { field =>
+        val notNull = if (field.nullable) "" else " NOT NULL"
+        val comment = field.getComment().fold("")(text => s" COMMENT ${literal(text)}")
+        s"${quoteIfNeeded(field.name)} ${field.dataType.sql}$notNull$comment"
+      }
+      .mkString(", ")
+  }
+
+  /** Its partition columns with the changes. */
+  private[remedy] def partitionsOf(declared: Declared, changes: Seq[Change]): Seq[String] =
+    changes
+      .collectFirst { case Change.Partitioning(names) => names }
+      .getOrElse(declared.partitionColumns)
+      .map(name => Change.of(changes, Seq(name), StructField(name, StringType)).name)
+
+  /**
+   * A table as a statement was to make it, or a table with columns as it was to be after it.
+   *
+   * @param name
+   *   as a statement spells it
+   */
+  final case class Declared(
+      name: String,
+      replacing: Boolean,
+      schema: StructType,
+      partitionColumns: Seq[String]
+  )
+
+  /** How a statement came that is not to be run as it is. */
+  sealed trait Door
+
+  object Door {
+
+    /**
+     * As SQL, in these words.
+     *
+     * @param isClustered
+     *   whether PARTITIONED BY stands for CLUSTER BY, as where Delta's parser has put it there
+     */
+    final case class Sql(text: String, isClustered: Boolean = false) extends Door
+
+    /** By a writer of DataFrames. */
+    case object Writer extends Door
+
+    /** By the builder of `DeltaTable`. */
+    case object Builder extends Door
+  }
+
+  /** The statement that creates or replaces the table, with changes. */
+  final case class Create(
+      declared: Declared,
+      override val changes: Seq[Change],
+      door: Option[Door] = None
+  ) extends Remedy {
+
+    override def verb: String = door match {
+      case Some(Door.Writer | Door.Builder) => "Use"
+      case _                                => super.verb
+    }
+
+    override protected def keepsVariables: Boolean = door.isDefined
+
+    override protected def inSql: Seq[String] = door match {
+      case Some(sql: Door.Sql) =>
+        WrittenStatement.changed(sql, declared, changes) match {
+          case Some(statement)            => Seq(statement)
+          case None if declared.replacing => calls(Calls.ofWriter)
+          case None                       => Seq(declaredStatement)
+        }
+      case Some(Door.Writer)  => calls(Calls.ofWriter)
+      case Some(Door.Builder) => calls(Calls.ofBuilder)
+      case None               => Seq(declaredStatement)
+    }
+
+    override def python: Seq[String] = if (verb == "Use") sql else super.python
+
+    private def calls(of: (StructType, Seq[Change]) => Seq[String]): Seq[String] = {
+      val all = of(declared.schema, changes)
+      if (all.isEmpty) Seq(declaredStatement) else all
+    }
+
+    private def declaredStatement: String = {
+      val verb = if (declared.replacing) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
+      val columns = columnsOf(declared, changes)
+      val list = if (columns.isEmpty) "" else s"($columns) "
+      val partitions = partitionsOf(declared, changes)
+      val properties = changes.collect { case Change.Property(key, Some(value)) => key -> value }
+      s"$verb ${declared.name} ${list}USING delta${partitioning(partitions)} " +
+        s"TBLPROPERTIES (${set((properties.toMap + (WriterCompat.Enabled -> "true")).toSeq.sorted)})"
+    }
+  }
+
+  /**
+   * The statement that was refused, with changes.
+   *
+   * @param before
+   *   what has to be done before it
+   */
+  final case class Again(
+      override val changes: Seq[Change],
+      statement: String,
+      before: Seq[Alteration]
+  ) extends Remedy {
+    override protected def inSql: Seq[String] = before.flatMap(_.sql) :+ statement
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /** Sets a setting of the session; with `None` it gets no value. */
+  final case class SetSetting(settings: Seq[(String, String)]) extends Remedy {
+    override protected def inSql: Seq[String] =
+      settings.map { case (key, value) => s"SET $key=$value" }
+    override def command: Seq[String] =
+      settings.map { case (key, value) => s"--conf ${shellWord(s"$key=$value")}" }
+  }
+
+  /** A setting of a session that is to be started, in place of what it has. */
+  final case class UseSetting(what: String) extends Remedy {
+    override protected def inSql: Seq[String] = Seq(what)
+    override def python: Seq[String] = Seq(what)
+    override def verb: String = "Use"
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /** Gives a column of some rows another value. */
+  final case class UpdateRows(table: String, column: String, value: String, condition: String)
+      extends Remedy {
+    override protected def inSql: Seq[String] =
+      Seq(s"UPDATE $table SET $column = $value WHERE $condition")
+  }
+
+  /** Leaves clustering of rows that are still to be written. */
+  final case class Uncluster(table: String) extends Alteration {
+    override protected def clauses: Seq[String] = Seq("CLUSTER BY NONE")
+  }
+
+  /** Writes files anew whose rows were deleted by deletion vectors. */
+  final case class Purge(table: String) extends Remedy {
+    override protected def inSql: Seq[String] = Seq(s"REORG TABLE $table APPLY (PURGE)")
+  }
+
+  /** Runs a statement of a table once more. */
+  final case class RunAgain(statement: String) extends Remedy {
+    override protected def inSql: Seq[String] = Seq(statement)
+  }
+
+  /** Removes files that belong to no version. */
+  final case class Vacuum(table: String) extends Remedy {
+    override protected def inSql: Seq[String] = Seq(s"VACUUM $table")
+  }
+
+  /** Shows who wrote what when, where no statement can bring lost values back. */
+  final case class History(table: String) extends Remedy {
+    override protected def inSql: Seq[String] = Seq(s"DESCRIBE HISTORY $table")
+  }
+
+  /** A command of a shell, such as one that installs a package. */
+  final case class Shell(line: String) extends Remedy {
+    override protected def inSql: Seq[String] = Seq(line)
+    override def python: Seq[String] = Seq(line)
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /** Several remedies, one after the other. */
+  final case class InOrder(steps: Seq[Remedy]) extends Remedy {
+    override protected def inSql: Seq[String] = steps.flatMap(_.sql)
+    override def python: Seq[String] = steps.flatMap(_.python)
+    override def command: Seq[String] = steps.flatMap(_.command)
+    override def note: Option[String] = steps.flatMap(_.note).headOption
+    override protected def keepsVariables: Boolean = true
+  }
+
+  /**
+   * What mends all faults of one statement at once.
+   *
+   * @param remedies
+   *   of the faults, those of the first one first
+   * @param door
+   *   how the statement came, if that is known
+   */
+  def together(remedies: Seq[Remedy], door: Option[Door]): Remedy = remedies match {
+    case (create: Create) +: _ =>
+      val changes = remedies.collect { case other: Create => other.changes }.flatten.distinct
+      // A statement that lacks something is worse than the calls to change.
+      create.copy(changes = changes, door = door.orElse(Some(Door.Writer)))
+    case first +: _ =>
+      val all = remedies.flatMap(_.changes).distinct
+      val features = remedies.collect { case add: AddColumn => add.features.map(add.table -> _) }
+      door match {
+        case Some(sql @ Door.Sql(text, _)) if first.changes.nonEmpty =>
+          WrittenStatement
+            .changed(sql, Declared("", replacing = false, new StructType, scala.Nil), all)
+            // Nothing in the statement is the fault.
+            .filter(_ != text)
+            .fold(first) { statement =>
+              val before = features.flatten.distinct.map { case (table, feature) =>
+                SetProperty(table, s"delta.feature.$feature", "supported")
+              }
+              Again(all, statement, before)
+            }
+        case _ => first
+      }
+    case _ => Nothing
+  }
+
+  /** The columns of one schema as those of another, which has the same number of them. */
+  def selected(from: StructType, to: StructType): Seq[String] =
+    from.fields.toSeq.zip(to.fields).map { case (was, is) =>
+      val (name, wanted) = (quoteIfNeeded(was.name), quoteIfNeeded(is.name))
+      if (was.dataType != is.dataType) s"CAST($name AS ${is.dataType.sql}) AS $wanted"
+      else if (name == wanted) name
+      else s"$name AS $wanted"
+    }
+
+  /** A text as a literal of SQL. */
+  private[remedy] def literal(text: String): String =
+    "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+  private def sqlPath(path: Seq[String]): String = path.map(quoteIfNeeded).mkString(".")
+
+  private def inPython(statement: String): String = s"spark.sql(${pythonText(statement)})"
+
+  private def call(function: String, table: String, arguments: Seq[String]): String =
+    s"$function(spark, ${(pythonText(table) +: arguments).mkString(", ")})"
+
+  private def pythonText(text: String): String =
+    if (text.contains("\n")) "\"\"\"" + escaped(text) + "\"\"\""
+    else "\"" + escaped(text) + "\""
+
+  private def escaped(text: String): String = text.replace("\\", "\\\\").replace("\"", "\\\"")
+
+  private def commandLine(verb: String, table: String, options: Seq[String]): String =
+    (Seq("iceberg-writer-compat", verb, shellQuoted(table)) ++ options).mkString(" ")
+
+  private def shellWord(word: String): String =
+    if (word.matches("[A-Za-z0-9_./=:@%+,-]+")) word else shellQuoted(word)
+
+  private def shellQuoted(word: String): String = "'" + word.replace("'", "'\\''") + "'"
+}
