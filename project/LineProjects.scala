@@ -206,7 +206,7 @@ object Layers {
       _ =>
         new ForkRun(ForkOptions())
           .run(
-            "org.apache.spark.sql.delta.writercompat.DeltaIndex",
+            "org.apache.spark.sql.delta.writercompat.install.DeltaIndex",
             classPath,
             arguments.map(_.toString),
             log

@@ -1,24 +1,20 @@
 package org.icebergwritercompat
 
 import org.apache.iceberg.SchemaParser
-import org.apache.spark.sql.delta.writercompat.{
-  DeltaTables,
-  IcebergRows,
-  MalformedLog,
-  Proving,
-  PublishHook,
-  PublishWay,
-  Publishing,
-  Sessions,
-  Upgrading,
-  WriterCompatHooks,
-  WriterCompatProperty
-}
-import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.{Column, DataFrame, SparkSession}
+import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
+import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
+import org.apache.spark.sql.delta.writercompat.prove.{IcebergRows, Proving}
+import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, PublishWay, Publishing}
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
+import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.model.BuildInfo
 import org.icebergwritercompat.report.ReportJson
-import org.icebergwritercompat.rules.Contracts
+import org.icebergwritercompat.reports.Reports
 
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._

@@ -1,7 +1,8 @@
 package org.icebergwritercompat
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.delta.writercompat.{StatementChecks, WriterCompatHooks}
+import org.apache.spark.sql.delta.writercompat.guard.StatementChecks
+import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.{ColumnMappingByIdRule, PublishOptionsRule, ReportFunctions}
 

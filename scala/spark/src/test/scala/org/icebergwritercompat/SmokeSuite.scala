@@ -1,5 +1,6 @@
 package org.icebergwritercompat
 
+import org.icebergwritercompat.model.BuildInfo
 import org.icebergwritercompat.testing.{Compliance, SharedSpark}
 import org.scalatest.funsuite.AnyFunSuite
 

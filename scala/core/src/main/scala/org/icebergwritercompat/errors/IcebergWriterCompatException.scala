@@ -2,9 +2,9 @@ package org.icebergwritercompat.errors
 
 import com.fasterxml.jackson.databind.json.JsonMapper
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
-import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.report.{MalformedField, ReportJson}
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{Fix, FooterRule, Profile, Rule, TableState, Violation}
+import org.icebergwritercompat.remedy.{Remedy, RemedyJson}
+import org.icebergwritercompat.rules.{ActionRules, FileRules, NameRules}
 
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
@@ -43,7 +43,7 @@ final class IcebergWriterCompatException(
   def explanation: String = IcebergWriterCompatException.body(condition, parameters, remedy, also)
 
   /** What mends it in SQL, Python and at the command line, as JSON. */
-  def remedyJson: String = ReportJson.of(remedy)
+  def remedyJson: String = RemedyJson.of(remedy)
 
   /** What is to be done with the statements of the remedy. */
   def remedyVerb: String = remedy.verb

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.errors
 
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 
 /** What mends the reasons for which a table cannot be published. */

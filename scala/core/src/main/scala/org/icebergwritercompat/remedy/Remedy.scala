@@ -2,7 +2,7 @@ package org.icebergwritercompat.remedy
 
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.model.WriterCompat
 
 /**
  * What mends a fault.

@@ -1,8 +1,10 @@
 package org.icebergwritercompat.report
 
+import org.icebergwritercompat.contract.{TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.model.{Location, SchemaNode}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.{ActionRules, Location, SchemaNode, TableState, Violation}
+import org.icebergwritercompat.rules.ActionRules
 
 /**
  * A broken requirement, as a person reads it.

@@ -1,7 +1,8 @@
 package org.icebergwritercompat.report
 
+import org.icebergwritercompat.contract.{Fix, FooterRule, Obstacle, TableState, Violation}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.rules.{FileRules, FooterRules}
 import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
 
 /**

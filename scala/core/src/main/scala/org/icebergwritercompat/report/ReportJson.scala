@@ -1,13 +1,13 @@
 package org.icebergwritercompat.report
 
 import com.fasterxml.jackson.core.JsonGenerator
+import com.fasterxml.jackson.databind.{ObjectMapper, PropertyNamingStrategies, SerializerProvider}
 import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.module.SimpleModule
 import com.fasterxml.jackson.databind.ser.std.StdSerializer
-import com.fasterxml.jackson.databind.{ObjectMapper, PropertyNamingStrategies, SerializerProvider}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
-import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{ActionRule, ChangeRule, FooterRule, Rule, TableRule}
+import org.icebergwritercompat.remedy.RemedyJson
 
 /** The text in which reports leave the JVM; `docs/report.md` describes it. */
 object ReportJson {
@@ -15,9 +15,6 @@ object ReportJson {
   /** A report as JSON. */
   def of(report: TableReport): String =
     mapper.writeValueAsString(report)
-
-  /** A remedy as JSON: its statements in SQL, in Python and at the command line. */
-  def of(remedy: Remedy): String = mapper.writeValueAsString(remedy)
 
   /** A rule as JSON. */
   def of(rule: Rule): String = mapper.writeValueAsString(RuleText.of(rule))
@@ -69,24 +66,8 @@ object ReportJson {
       json.writeString(name(value))
   }
 
-  private object Rendered extends StdSerializer[Remedy](classOf[Remedy]) {
-    override def serialize(
-        remedy: Remedy,
-        json: JsonGenerator,
-        provider: SerializerProvider
-    ): Unit = {
-      json.writeStartObject()
-      Seq("sql" -> remedy.sql, "python" -> remedy.python, "command" -> remedy.command).foreach {
-        case (name, statements) =>
-          json.writeFieldName(name)
-          json.writeArray(statements.toArray, 0, statements.length)
-      }
-      json.writeEndObject()
-    }
-  }
-
   private val names = new SimpleModule()
-    .addSerializer(Rendered)
+    .addSerializer(RemedyJson)
     .addSerializer(new NameOf(classOf[Severity])(_.name))
     .addSerializer(new NameOf(classOf[ReportKind])(_.name))
     .addSerializer(new NameOf(classOf[Verdict])(_.name))

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.report
 
-import org.icebergwritercompat.remedy.Remedy
 import com.fasterxml.jackson.annotation.JsonProperty
+import org.icebergwritercompat.remedy.Remedy
 
 /**
  * What was asked about one table, and the answer; `docs/report.md` describes each part.

@@ -1,10 +1,27 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.{BinaryType, StringType, TimestampType}
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.contract.{
+  ActionRule,
+  Clause,
+  Fix,
+  FollowsFromTheSwitch,
+  Obstacle,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{
+  Condition,
+  DataAction,
+  FileLocation,
+  Location,
+  PhysicalNameTree,
+  SchemaNode,
+  WriterCompat
+}
+import org.icebergwritercompat.model.DataAction._
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.DataAction._
-import org.icebergwritercompat.rules.Source._
 
 /** Requirements on the file actions of a commit. */
 object ActionRules {

@@ -1,9 +1,26 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  ChangeRule,
+  Clause,
+  Fix,
+  Rule,
+  TableChange,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{
+  Condition,
+  Location,
+  Role,
+  SchemaNode,
+  TypePromotion,
+  WriterCompat
+}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.Source._
 
 /**
  * Requirements on how a table with the feature may change. Columns are compared by id, never by

@@ -1,7 +1,8 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules.Source._
+import org.icebergwritercompat.contract.{Clause, Fix, Obstacle, TableRule, TableState, Violation}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{Condition, Location, WriterCompat}
 
 /** Requirements on data files. */
 object FileRules {

@@ -4,9 +4,31 @@ import org.apache.parquet.column.statistics.{IntStatistics, LongStatistics}
 import org.apache.parquet.schema.Type.Repetition
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.contract.{
+  Clause,
+  FileColumns,
+  Fix,
+  FooterRule,
+  Obstacle,
+  StoredNode,
+  TableState,
+  UnknownField,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{
+  ColumnChunk,
+  Condition,
+  DataFile,
+  Footer,
+  Location,
+  ParquetForm,
+  PartitionValue,
+  SchemaNode,
+  SupportedTypes,
+  WriterCompat
+}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.Source._
 
 /** Requirements on data files that only their footers tell of. */
 object FooterRules {

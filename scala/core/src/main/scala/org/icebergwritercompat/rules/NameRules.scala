@@ -1,29 +1,25 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.rules.Source._
-
-import java.util.Locale
-import scala.collection.mutable
+import org.icebergwritercompat.contract.{
+  ChangeRule,
+  Clause,
+  Fix,
+  IcebergNames,
+  Moment,
+  Rule,
+  TableChange,
+  TableRule,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{Condition, SchemaNode, SupportedTypes}
 
 /** Requirements on the logical names of columns. */
 object NameRules {
 
-  /**
-   * Names that Iceberg's own metadata columns have: those of `MetadataColumns` in its library,
-   * which is not there in every session. A test compares the two.
-   */
-  val Reserved: Set[String] = Set(
-    "_deleted",
-    "_file",
-    "_last_updated_sequence_number",
-    "_partition",
-    "_pos",
-    "_row_id",
-    "_spec_id"
-  )
-
-  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
+  import IcebergNames._
 
   private def badName(
       rule: Rule,
@@ -40,9 +36,6 @@ object NameRules {
       Map("column" -> node.sqlPath, "reason" -> reason)
     )
 
-  private def isReserved(node: SchemaNode): Boolean =
-    node.path.length == 1 && Reserved(lower(node.path.head))
-
   private def reserved(rule: Rule, table: TableState, node: SchemaNode): Violation =
     badName(
       rule,
@@ -51,67 +44,6 @@ object NameRules {
       nameFor(new IndexByName(table.nodes), node),
       "Iceberg has a metadata column of this name"
     )
-
-  private def nameFor(index: IndexByName, node: SchemaNode): String = {
-    val name = node.path.last.dropWhile(_ == '_')
-    (Iterator(name) ++ Iterator.from(2).map(i => s"${name}_$i")).find(index.isFree(node, _)).get
-  }
-
-  /** Names for the columns that have a reserved one. */
-  private[rules] def namesForReserved(table: TableState): Map[String, String] = {
-    val found = table.columns.filter(isReserved)
-    if (found.isEmpty) Map.empty
-    else {
-      val index = new IndexByName(table.nodes)
-      found.map(node => node.path.head -> nameFor(index, node)).toMap
-    }
-  }
-
-  /**
-   * The names under which Iceberg's `IndexByName` has the nodes of a schema: full ones, and short
-   * ones without the element or value above a struct's fields. Where both are equal to the letter,
-   * the full name wins; where they differ in the case of letters, the index in lower case throws.
-   */
-  private final class IndexByName(nodes: Seq[SchemaNode]) {
-
-    // Short paths, by path, of the nodes below a list or a map whose element or value is a struct;
-    // of this element or value itself, the short path of what is below.
-    private val shortened = mutable.HashMap.empty[Vector[String], Vector[String]]
-
-    private def shortPath(path: Vector[String]): Option[Vector[String]] =
-      shortened.get(path.init).map(_ :+ path.last)
-
-    private val shortNames: Seq[(String, SchemaNode)] = nodes.flatMap { node =>
-      val here = shortPath(node.path)
-      val below = if (isLeftOut(node)) Some(here.getOrElse(node.path).init) else here
-      below.foreach(shortened(node.path) = _)
-      here.map(_.mkString(".") -> node)
-    }
-
-    private val names: Seq[(String, SchemaNode)] = {
-      val full = nodes.map(node => node.path.mkString(".") -> node)
-      if (shortNames.isEmpty) full
-      else {
-        val isFull = full.iterator.map(_._1).toSet
-        full ++ shortNames.filterNot { case (name, _) => isFull(name) }.distinctBy(_._1)
-      }
-    }
-
-    /** The nodes by name in small letters. */
-    val byName: Map[String, Seq[SchemaNode]] =
-      names.groupMap { case (name, _) => lower(name) }(_._2)
-
-    /** Whether a field beside `node` can have this name. */
-    def isFree(node: SchemaNode, name: String): Boolean =
-      (Iterator(node.path) ++ shortPath(node.path))
-        .map(path => lower((path.init :+ name).mkString(".")))
-        .forall(!byName.contains(_))
-
-    private def isLeftOut(node: SchemaNode): Boolean = node.dataType match {
-      case _: StructType => node.role == Role.Element || node.role == Role.Value
-      case _             => false
-    }
-  }
 
   object NamesAreDistinct
       extends TableRule(

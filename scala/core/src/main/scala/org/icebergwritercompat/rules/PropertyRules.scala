@@ -1,8 +1,21 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.contract.{
+  Clause,
+  Contract,
+  FileFormat,
+  Fix,
+  FollowsFromTheSwitch,
+  LaidOutByTheSwitch,
+  Moment,
+  Rule,
+  TableRule,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{Condition, Location, WriterCompat}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.Source._
 
 /** A property that must have one value, whether or not it may also be absent. */
 sealed abstract class PropertyRule(
@@ -222,7 +235,7 @@ object PropertyRules {
             remedy,
             "feature" -> "checkConstraints",
             "reason" -> (s"the constraint $constraint uses it, and Iceberg writers would not check " +
-              s"the constraint${Fix.price(remedy)}")
+              s"the constraint${Fix.price(table, remedy)}")
           )
         }
   }

@@ -1,7 +1,19 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.WriterCompat._
-import org.icebergwritercompat.rules.Source._
+import org.icebergwritercompat.contract.{
+  Clause,
+  FeatureLists,
+  Fix,
+  FollowsFromTheSwitch,
+  Obstacle,
+  Profile,
+  TableRule,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{Condition, Location}
+import org.icebergwritercompat.model.WriterCompat._
 
 /** Requirements on the protocol action. */
 object ProtocolRules {
@@ -237,7 +249,7 @@ object ProtocolRules {
       Condition.IncompatibleTableFeature,
       Location.Feature(feature),
       remedy,
-      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(remedy)))
+      Map("feature" -> feature, "reason" -> (reason + otherProfile + Fix.price(table, remedy)))
     )
   }
 }

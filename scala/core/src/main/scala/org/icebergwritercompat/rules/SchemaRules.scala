@@ -1,9 +1,28 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.contract.{
+  BoundByFiles,
+  Clause,
+  Fix,
+  FollowsFromTheSwitch,
+  LaidOutByTheSwitch,
+  Obstacle,
+  TableRule,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contract.Source._
+import org.icebergwritercompat.model.{
+  Condition,
+  Location,
+  Role,
+  SchemaNode,
+  SupportedTypes,
+  TypePromotion,
+  WriterCompat
+}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.Source._
 
 import java.util.Locale
 
@@ -94,7 +113,7 @@ object SchemaRules {
         remedy,
         "feature" -> feature,
         "reason" -> (s"column ${node.sqlPath} uses it by its metadata $key, and $reason" +
-          Fix.price(remedy))
+          Fix.price(table, remedy))
       )
   }
 

@@ -1,6 +1,8 @@
 package org.icebergwritercompat.upgrade
 
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{Fix, Rule, Violation}
+import org.icebergwritercompat.model.Location
+import org.icebergwritercompat.rules.{PropertyRules, SchemaRules}
 
 /**
  * Something that stands in the way of the feature, and that can be taken away when asked.

@@ -1,7 +1,16 @@
 package org.icebergwritercompat.upgrade
 
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{FileColumns, Rule, StoredNode, TableState, Violation}
+import org.icebergwritercompat.model.{
+  DataAction,
+  DataFile,
+  Footer,
+  Location,
+  SupportedTypes,
+  Unreadable,
+  WriterCompat
+}
+import org.icebergwritercompat.rules.{ActionRules, FooterRules, SchemaRules}
 
 /**
  * Why a data file cannot stay as it is.

@@ -2,7 +2,7 @@ package org.icebergwritercompat.upgrade
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator, JsonParser, JsonToken}
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.rules.SchemaNode
+import org.icebergwritercompat.model.SchemaNode
 
 import java.io.StringWriter
 import scala.util.Using

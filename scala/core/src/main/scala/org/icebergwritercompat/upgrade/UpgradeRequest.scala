@@ -1,7 +1,7 @@
 package org.icebergwritercompat.upgrade
 
+import org.icebergwritercompat.contract.{Fix, TableState}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.{Fix, TableState}
 
 /**
  * What a user lets an upgrade do to a table.

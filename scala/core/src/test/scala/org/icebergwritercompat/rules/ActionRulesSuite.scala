@@ -1,8 +1,11 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.contract.{ActionRule, TableState}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.{DataAction, FileStatistics, Location}
+import org.icebergwritercompat.model.DataAction._
 import org.icebergwritercompat.rules.ActionRules._
 import org.icebergwritercompat.rules.CompliantTable.shapes
-import org.icebergwritercompat.rules.DataAction._
 
 class ActionRulesSuite extends StepSuite {
 

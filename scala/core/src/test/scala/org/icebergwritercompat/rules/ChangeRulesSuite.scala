@@ -1,7 +1,10 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.rules.ChangeKind._
+import org.icebergwritercompat.contract.{ChangeKind, ProtocolState, TableChange, TableState}
+import org.icebergwritercompat.contract.ChangeKind._
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.{Location, SchemaNode}
 import org.icebergwritercompat.rules.ChangeRules._
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.Schemas._

@@ -1,9 +1,11 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.{Moment, ProtocolState, Rule, TableRule}
+import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.{features, shapes, Shape}
-import org.icebergwritercompat.rules.Schemas._
 import org.icebergwritercompat.rules.SchemaRules._
+import org.icebergwritercompat.rules.Schemas._
 
 class ColumnRulesSuite extends StepSuite {
 

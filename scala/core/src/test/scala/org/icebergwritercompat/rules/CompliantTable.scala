@@ -1,6 +1,9 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.{Moment, ProtocolState, TableState}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.Location
 
 /**
  * Tables that meet every rule, made by code of the tests' own, and ways to break them.

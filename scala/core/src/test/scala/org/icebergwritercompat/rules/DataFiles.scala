@@ -3,6 +3,7 @@ package org.icebergwritercompat.rules
 import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.{MessageType, MessageTypeParser, PrimitiveType}
+import org.icebergwritercompat.model.{ColumnChunk, DataFile, Footer, Unreadable}
 
 /** Data files as the rules see them, from the text of a Parquet schema. */
 object DataFiles {

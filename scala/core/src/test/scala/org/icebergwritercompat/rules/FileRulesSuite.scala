@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.contract.{Moment, Violation}
+import org.icebergwritercompat.model.{Condition, Location}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.FileRules._
 

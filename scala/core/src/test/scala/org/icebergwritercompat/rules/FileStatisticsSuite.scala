@@ -1,6 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree}
 import org.scalatest.funsuite.AnyFunSuite
 
 class FileStatisticsSuite extends AnyFunSuite {

@@ -1,6 +1,8 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.{Fix, Moment, ProtocolState, TableState}
+import org.icebergwritercompat.model.SchemaNode
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.Schemas._

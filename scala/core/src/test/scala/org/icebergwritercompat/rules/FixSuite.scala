@@ -2,6 +2,7 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{ByteType, ShortType, StructType}
+import org.icebergwritercompat.contract.{Fix, Moment}
 import org.icebergwritercompat.remedy.Remedy
 import org.scalatest.funsuite.AnyFunSuite
 

@@ -1,6 +1,9 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.{FooterRule, Moment, ProtocolState, TableState, Violation}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.{Condition, DataFile, Location, SchemaNode}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.DataFiles._
 import org.icebergwritercompat.rules.FooterRules._

@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.contract.{FileFormat, Profile, TableRule, TableState}
+import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.shapes
 import org.icebergwritercompat.rules.PropertyRules._
 

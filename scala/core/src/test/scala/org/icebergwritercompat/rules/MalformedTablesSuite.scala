@@ -1,8 +1,18 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  FileFormat,
+  Moment,
+  ProtocolState,
+  TableChange,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.DataAction._
 import org.icebergwritercompat.rules.CompliantTable._
-import org.icebergwritercompat.rules.DataAction._
 import org.icebergwritercompat.rules.Schemas._
 import org.scalatest.concurrent.TimeLimits
 import org.scalatest.funsuite.AnyFunSuite

@@ -1,6 +1,8 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.contract.{Fix, Moment, TableRule, TableState}
+import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.shapes
 import org.icebergwritercompat.rules.PropertyRules._
 

@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.contract.{Moment, Profile, ProtocolState, TableRule, TableState}
+import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.{features, shapes}
 import org.icebergwritercompat.rules.ProtocolRules._
 

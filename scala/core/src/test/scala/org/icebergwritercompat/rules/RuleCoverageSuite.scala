@@ -1,6 +1,8 @@
 package org.icebergwritercompat.rules
 
 import org.icebergwritercompat.bytecode.ClassFiles
+import org.icebergwritercompat.contract.Rule
+import org.icebergwritercompat.contracts.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.lang.reflect.Modifier

@@ -1,5 +1,7 @@
 package org.icebergwritercompat.rules
 
+import org.icebergwritercompat.contract.{TableRule, TableState}
+import org.icebergwritercompat.model.Location
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What a violation must say. */

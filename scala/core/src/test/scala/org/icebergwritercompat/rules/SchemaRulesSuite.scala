@@ -1,6 +1,8 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.TableState
+import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.SchemaRules._
 

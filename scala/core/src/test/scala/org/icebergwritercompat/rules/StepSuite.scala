@@ -1,6 +1,16 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.execution.SparkSqlParser
+import org.icebergwritercompat.contract.{
+  ActionRule,
+  ChangeRule,
+  Rule,
+  TableChange,
+  TableRule,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.model.DataAction
 import org.scalatest.Assertions
 
 /** Statements that mend violations, as Spark reads them. */

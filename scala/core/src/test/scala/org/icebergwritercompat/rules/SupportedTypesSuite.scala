@@ -1,6 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.model.SupportedTypes
 import org.scalatest.funsuite.AnyFunSuite
 
 class SupportedTypesSuite extends AnyFunSuite {

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.rules.TypePromotion._
+import org.icebergwritercompat.model.TypePromotion._
 import org.scalatest.funsuite.AnyFunSuite
 
 class TypePromotionSuite extends AnyFunSuite {

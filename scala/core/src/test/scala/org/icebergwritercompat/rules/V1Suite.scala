@@ -2,6 +2,8 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.bytecode.ClassFiles
+import org.icebergwritercompat.contract.{ProtocolState, Rule}
+import org.icebergwritercompat.contracts.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 class V1Suite extends AnyFunSuite {
@@ -10,7 +12,9 @@ class V1Suite extends AnyFunSuite {
   private val objects: Seq[Rule] = ClassFiles
     .inLocationOf(classOf[Rule])
     .map(_.name.replace('/', '.'))
-    .filter(name => name.startsWith(classOf[Rule].getPackageName + ".") && name.endsWith("$"))
+    .filter(name =>
+      name.startsWith(ProtocolRules.getClass.getPackageName + ".") && name.endsWith("$")
+    )
     .map(Class.forName(_))
     .filter(classOf[Rule].isAssignableFrom)
     .map(_.getField("MODULE$").get(null).asInstanceOf[Rule])

@@ -2,10 +2,10 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.iceberg.{HasTableOperations, TableMetadata, TableOperations}
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.iceberg.exceptions._
 import org.apache.iceberg.io.{FileIO, LocationProvider}
-import org.apache.iceberg.{HasTableOperations, TableMetadata, TableOperations}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 import java.util.concurrent.{ExecutionException, Executors, TimeUnit, TimeoutException}

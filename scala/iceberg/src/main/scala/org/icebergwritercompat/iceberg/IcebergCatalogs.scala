@@ -5,8 +5,8 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg.CatalogUtil
 import org.apache.iceberg.catalog.Catalog
 import org.apache.iceberg.hadoop.HadoopCatalog
-import org.icebergwritercompat.BuildInfo
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.model.BuildInfo
 import org.icebergwritercompat.remedy.Remedy
 
 import java.nio.file.Files

@@ -6,8 +6,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg._
 import org.apache.iceberg.exceptions.{CommitFailedException, ValidationException}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.SupportedTypes
-
+import org.icebergwritercompat.model.SupportedTypes
 import org.slf4j.LoggerFactory
 
 import java.net.URI

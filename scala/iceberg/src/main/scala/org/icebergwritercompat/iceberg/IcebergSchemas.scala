@@ -1,11 +1,11 @@
 package org.icebergwritercompat.iceberg
 
 import com.fasterxml.jackson.databind.ObjectMapper
+import org.apache.iceberg.{PartitionSpec, PartitionSpecParser, Schema}
 import org.apache.iceberg.types.{Type, Types}
 import org.apache.iceberg.types.Types.NestedField
-import org.apache.iceberg.{PartitionSpec, PartitionSpecParser, Schema}
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.rules.SchemaNode
+import org.icebergwritercompat.model.SchemaNode
 
 import scala.jdk.CollectionConverters._
 

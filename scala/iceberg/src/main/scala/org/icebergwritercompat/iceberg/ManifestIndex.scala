@@ -1,9 +1,9 @@
 package org.icebergwritercompat.iceberg
 
-import org.apache.iceberg.io.FileIO
-import org.apache.iceberg.util.{Tasks, ThreadPools}
 import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, PartitionSpec}
+import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.relocated.com.google.common.hash.Hashing
+import org.apache.iceberg.util.{Tasks, ThreadPools}
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Arrays, LinkedHashMap, Map => JMap}
@@ -28,7 +28,7 @@ private[iceberg] object ManifestIndex {
 
     def add(location: String): Unit = { hashes += hash(location); () }
 
-    private[ManifestIndex] def result(): Array[Long] = {
+    private[icebergwritercompat] def result(): Array[Long] = {
       val all = hashes.result()
       Arrays.sort(all)
       all

@@ -1,12 +1,12 @@
 package org.icebergwritercompat.iceberg
 
+import org.apache.iceberg.{PartitionSpec, StructLike}
 import org.apache.iceberg.types.Type
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.iceberg.types.Types.{DecimalType, TimestampType}
-import org.apache.iceberg.{PartitionSpec, StructLike}
 import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
 import org.apache.spark.unsafe.types.UTF8String
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.model.WriterCompat
 
 import java.time.{LocalDate, ZoneId}
 import scala.jdk.CollectionConverters._

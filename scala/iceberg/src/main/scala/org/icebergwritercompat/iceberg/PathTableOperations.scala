@@ -2,9 +2,9 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
+import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
-import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.slf4j.{Logger, LoggerFactory}
 

@@ -1,10 +1,11 @@
 package org.icebergwritercompat.iceberg
 
-import org.apache.iceberg.types.Types
 import org.apache.iceberg.{MetadataColumns, PartitionSpec, Schema}
+import org.apache.iceberg.types.Types
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.rules.{CompliantTable, NameRules, SchemaNode}
-import org.icebergwritercompat.rules.SupportedTypes
+import org.icebergwritercompat.contract.IcebergNames
+import org.icebergwritercompat.model.{SchemaNode, SupportedTypes}
+import org.icebergwritercompat.rules.CompliantTable
 import org.scalatest.funsuite.AnyFunSuite
 
 import scala.jdk.CollectionConverters._
@@ -19,10 +20,10 @@ class IcebergSchemasSuite extends AnyFunSuite {
     val named = classOf[MetadataColumns].getDeclaredField("META_COLUMNS")
     named.setAccessible(true)
     val names = named.get(null).asInstanceOf[java.util.Map[String, _]].asScala.keySet
-    assert(NameRules.Reserved == names ++ Set(MetadataColumns.PARTITION_COLUMN_NAME))
+    assert(IcebergNames.Reserved == names ++ Set(MetadataColumns.PARTITION_COLUMN_NAME))
     // A column that the library keeps elsewhere has an id at least.
-    assert(NameRules.Reserved.size == MetadataColumns.metadataFieldIds.size)
-    assert(NameRules.Reserved.forall(MetadataColumns.isMetadataColumn))
+    assert(IcebergNames.Reserved.size == MetadataColumns.metadataFieldIds.size)
+    assert(IcebergNames.Reserved.forall(MetadataColumns.isMetadataColumn))
   }
 
   test("every type has its counterpart") {

@@ -2,8 +2,8 @@ package org.icebergwritercompat.iceberg
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
-import org.apache.iceberg.exceptions.{CommitFailedException, NotFoundException}
 import org.apache.iceberg.{TableMetadata, TableMetadataParser}
+import org.apache.iceberg.exceptions.{CommitFailedException, NotFoundException}
 import org.icebergwritercompat.testing.{CommitLine, ElsewhereFileSystem, TestFolders}
 import org.scalatest.funsuite.AnyFunSuite
 

@@ -4,7 +4,17 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg.TableMetadata
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.spark.sql.types.{LongType, MetadataBuilder, StringType, StructType}
-import org.icebergwritercompat.iceberg._
+import org.icebergwritercompat.iceberg.{
+  AddedFile,
+  DeltaCommit,
+  DeltaVersion,
+  FileTotals,
+  Found,
+  IcebergPublisher,
+  PublishTarget,
+  RemovedFile,
+  TableDefinition
+}
 
 /**
  * Publishes commits that no log has, of files that are not there: metadata alone.

@@ -3,7 +3,7 @@ package org.icebergwritercompat.sql
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.icebergwritercompat.WriterCompat
+import org.icebergwritercompat.model.WriterCompat
 
 import java.util.Locale
 

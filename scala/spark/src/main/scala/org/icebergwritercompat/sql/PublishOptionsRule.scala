@@ -2,7 +2,7 @@ package org.icebergwritercompat.sql
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.delta.writercompat.PublishProperties
+import org.apache.spark.sql.delta.writercompat.publish.PublishProperties
 
 /**
  * Makes properties of the table of the options that tell how it is published.

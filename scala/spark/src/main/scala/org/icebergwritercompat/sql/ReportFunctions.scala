@@ -9,9 +9,9 @@ import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
-import org.icebergwritercompat.Reports
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.{Finding, TableReport}
+import org.icebergwritercompat.reports.Reports
 
 import java.sql.Timestamp
 import java.time.Instant

@@ -1,14 +1,15 @@
 package org.icebergwritercompat.bench
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.{BaseTable, DataFile, ManifestFiles, TableMetadata}
+import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.spark.sql.SaveMode
-import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations}
+import org.apache.spark.sql.delta.actions.AddFile
+import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.iceberg.PathTableOperations
+import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.testing.{CommitLine, MemoryTarget}
-import org.icebergwritercompat.{IcebergWriterCompat, WriterCompat}
 
 import java.nio.file.{Files, Path, Paths}
 import scala.io.Source

@@ -1,8 +1,9 @@
 package org.icebergwritercompat.bench
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{ChangeKind, Moment, ProtocolState, TableChange, TableState}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.WriterCompat
 
 /** Tables for the rules alone, with every id and name in place, so that every rule looks at all. */
 final class RuleTables {

@@ -3,9 +3,10 @@ package org.icebergwritercompat.bench
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.AddFile
-import org.apache.spark.sql.delta.writercompat.{RecordingObserver, Upgrading}
-import org.icebergwritercompat.Reports
+import org.apache.spark.sql.delta.writercompat.RecordingObserver
+import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.icebergwritercompat.kernel.KernelTable
+import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{Compliance, TestTable}
 
 import java.nio.file.{Files, Path, Paths}

@@ -3,10 +3,11 @@ package org.icebergwritercompat.bench
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations, Snapshot}
 import org.apache.spark.sql.delta.actions.AddFile
-import org.apache.spark.sql.delta.writercompat.{DataActions, TableStates}
+import org.apache.spark.sql.delta.writercompat.read.{DataActions, TableStates}
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{Moment, Profile}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.{FileStatistics, WriterCompat}
 
 import java.nio.file.{Files, Path, Paths}
 import scala.collection.mutable

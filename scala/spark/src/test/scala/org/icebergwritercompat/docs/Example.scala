@@ -3,9 +3,22 @@ package org.icebergwritercompat.docs
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.parquet.schema.MessageTypeParser
 import org.apache.spark.sql.types.{DataType, StructType}
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  ChangeRule,
+  FileFormat,
+  FooterRule,
+  ProtocolState,
+  Rule,
+  TableChange,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules._
-import org.icebergwritercompat.rules.DataAction._
+import org.icebergwritercompat.model.{DataAction, DataFile, FileStatistics, SchemaNode}
+import org.icebergwritercompat.model.DataAction._
+import org.icebergwritercompat.rules.{CompliantTable, DataFiles}
 import org.icebergwritercompat.rules.DataFiles.Changed
 
 import scala.jdk.CollectionConverters._

@@ -1,6 +1,16 @@
 package org.icebergwritercompat.docs
 
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{FooterRule, Rule}
+import org.icebergwritercompat.rules.{
+  ActionRules,
+  ChangeRules,
+  FileRules,
+  FooterRules,
+  NameRules,
+  PropertyRules,
+  ProtocolRules,
+  SchemaRules
+}
 
 /**
  * An example for each rule: statements where one can break the rule, lines of the log elsewhere.

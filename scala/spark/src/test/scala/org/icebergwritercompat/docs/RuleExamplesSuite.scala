@@ -1,8 +1,10 @@
 package org.icebergwritercompat.docs
 
 import org.apache.spark.sql.delta.writercompat.Offered
+import org.icebergwritercompat.contract.{Rule, Violation}
+import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.rules.{Rule, Statements, V1, Violation}
+import org.icebergwritercompat.rules.Statements
 import org.icebergwritercompat.testing.{Compliance, FolderListing, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
 

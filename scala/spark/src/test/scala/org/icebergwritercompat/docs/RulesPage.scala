@@ -1,7 +1,9 @@
 package org.icebergwritercompat.docs
 
-import org.icebergwritercompat.WriterCompat
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.contract.{ActionRule, ChangeRule, FooterRule, Rule, TableRule}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.model.WriterCompat
+import org.icebergwritercompat.rules.{FileRules, NameRules, PropertyRules, RuleSuites}
 
 import java.nio.file.{Files, Path}
 

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.docs
 
-import org.icebergwritercompat.rules.V1
+import org.icebergwritercompat.contracts.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.nio.file.Files

@@ -4,10 +4,22 @@ import com.fasterxml.jackson.core.JsonParser
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules._
+import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.bytecode.ClassFiles
-import org.icebergwritercompat.{IcebergLibrary, IcebergWriterCompat}
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  Fix,
+  FooterRule,
+  ProtocolState,
+  TableChange,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.model.{Condition, DataAction}
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.{CompliantTable, DataFiles, FileRules}
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.net.URL

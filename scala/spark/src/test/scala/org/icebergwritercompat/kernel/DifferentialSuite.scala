@@ -1,6 +1,6 @@
 package org.icebergwritercompat.kernel
 
-import org.icebergwritercompat.rules.V1
+import org.icebergwritercompat.contracts.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What both checks say to a state. */

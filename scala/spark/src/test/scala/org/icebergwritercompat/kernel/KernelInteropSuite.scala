@@ -2,7 +2,7 @@ package org.icebergwritercompat.kernel
 
 import io.delta.kernel.types._
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.delta.writercompat.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.testing.{Compliance, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite

@@ -6,7 +6,7 @@ import io.delta.kernel.internal.types.DataTypeJsonSerDe
 import io.delta.kernel.internal.util.VectorUtils
 import io.delta.kernel.types.StringType
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.icebergwritercompat.rules.{ProtocolState, TableState}
+import org.icebergwritercompat.contract.{ProtocolState, TableState}
 
 import java.util.Optional
 import scala.jdk.CollectionConverters._

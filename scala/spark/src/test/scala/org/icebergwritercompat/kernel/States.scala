@@ -1,8 +1,8 @@
 package org.icebergwritercompat.kernel
 
 import org.apache.spark.sql.types._
+import org.icebergwritercompat.contract.{FileFormat, Moment, Profile, ProtocolState, TableState}
 import org.icebergwritercompat.kernel.SchemaWalk._
-import org.icebergwritercompat.rules._
 import org.icebergwritercompat.rules.CompliantTable._
 
 import scala.util.Random

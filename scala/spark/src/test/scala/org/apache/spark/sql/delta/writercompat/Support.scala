@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
-
+import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.icebergwritercompat.remedy.Remedy
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}

@@ -1,0 +1,82 @@
+package org.icebergwritercompat.model
+
+import org.apache.parquet.column.statistics._
+import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+import java.math.BigInteger
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.ZoneId
+import java.util
+import scala.util.Try
+
+/**
+ * The value that the log gives a partition column for a whole file; `None` is null.
+ *
+ * Everything here answers in favour of the file where it cannot be told.
+ */
+final case class PartitionValue(value: Option[String], dataType: DataType) {
+
+  /** Whether the rows that a chunk is about may all have this value. */
+  def agrees(chunk: ColumnChunk): Boolean = value match {
+    case None       => !chunk.hasBounds && chunk.nullCount.forall(_ == chunk.valueCount)
+    case Some(text) =>
+      chunk.nullCount.forall(_ == 0) && (!chunk.hasBounds || agrees(text, chunk.statistics))
+  }
+
+  private def agrees(text: String, statistics: Statistics[_]): Boolean = statistics match {
+    case s: IntStatistics  => whole(text).forall(v => s.getMin == v && s.getMax == v)
+    case s: LongStatistics => whole(text).forall(v => s.getMin == v && s.getMax == v)
+    // 0.0 equals -0.0, and nothing equals NaN, which is no bound.
+    case s: FloatStatistics =>
+      s.getMin.isNaN || text.toFloatOption.forall(v => s.getMin == v && s.getMax == v)
+    case s: DoubleStatistics =>
+      s.getMin.isNaN || text.toDoubleOption.forall(v => s.getMin == v && s.getMax == v)
+    case s: BooleanStatistics => text.toBooleanOption.forall(v => s.getMin == v && s.getMax == v)
+    case s: BinaryStatistics  =>
+      dataType match {
+        case decimal: DecimalType =>
+          unscaled(text, decimal).forall { v =>
+            Seq(s.getMinBytes, s.getMaxBytes).forall(bytes => new BigInteger(bytes) == v)
+          }
+        // Bytes that are no text are lost in the log.
+        case BinaryType if text.contains(replacement) => true
+        case _ => isWithin(text.getBytes(UTF_8), s.getMinBytes, s.getMaxBytes)
+      }
+    case _ => true
+  }
+
+  /** The number that a Parquet integer stands for. */
+  private def whole(text: String): Option[Long] = {
+    val utf8 = UTF8String.fromString(text)
+    dataType match {
+      case DateType         => SparkDateTimeUtils.stringToDate(utf8).map(_.toLong)
+      case TimestampNTZType =>
+        SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
+      // Without a zone it is in that of the writer, which nobody knows.
+      case TimestampType =>
+        val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(utf8, _))
+        inTwoZones.head.filter(_ => inTwoZones.distinct.sizeIs == 1)
+      case decimal: DecimalType =>
+        unscaled(text, decimal).filter(_.bitLength < java.lang.Long.SIZE).map(_.longValue)
+      case _ => text.toLongOption
+    }
+  }
+
+  private def unscaled(text: String, decimal: DecimalType): Option[BigInteger] =
+    Try(new java.math.BigDecimal(text).setScale(decimal.scale).unscaledValue).toOption
+
+  // A writer may cut long bounds off: the lower one to a prefix, the upper one to a prefix that it
+  // then raises. What was cut off is shorter than the value.
+  private def isWithin(value: Array[Byte], min: Array[Byte], max: Array[Byte]): Boolean = {
+    val isMin = util.Arrays.equals(min, value.take(min.length))
+    val isMax = util.Arrays.equals(max, value) ||
+      (max.length < value.length && util.Arrays.compareUnsigned(max, value) > 0)
+    isMin && isMax
+  }
+
+  private def zones: Seq[ZoneId] = Seq("UTC", "+01:00").map(ZoneId.of)
+
+  private def replacement: String = "\uFFFD"
+}

@@ -1,0 +1,311 @@
+package org.icebergwritercompat.report
+
+import org.icebergwritercompat.contract.{Fix, FooterRule, Rule, TableState, Violation}
+import org.icebergwritercompat.model.{SchemaNode, SupportedTypes, WriterCompat}
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.{ActionRules, FooterRules, SchemaRules}
+import org.icebergwritercompat.upgrade.{Drop, FileReason, FileUpgrade, UpgradeRequest}
+
+/** A live file, by its path in the log and its deletion vector. */
+final case class FileKey(path: String, deletionVector: Option[String])
+
+/**
+ * A live file that cannot stay as it is, or of which the log does not have all it needs.
+ *
+ * @param reasons
+ *   why it cannot stay; empty if it can
+ * @param rowCount
+ *   the number of its rows, if the log does not tell
+ */
+final case class FileVerdict(
+    file: FileKey,
+    size: Long,
+    reasons: Seq[FileReason],
+    rowCount: Option[Long] = None
+) {
+
+  /** Whether the file can stay. */
+  def stays: Boolean = reasons.isEmpty
+}
+
+/**
+ * What an upgrade of a table comes to.
+ *
+ * @param from
+ *   the table as it is
+ * @param to
+ *   the table as it is to be
+ * @param violations
+ *   what the table would break even so
+ * @param request
+ *   what the user lets it do
+ * @param verdicts
+ *   on the live files that are not in the log as they should be
+ * @param files
+ *   the number of all live files, as `bytes` is the size of them all
+ * @param entersAgain
+ *   whether the files that stay have to be entered in the log under new names
+ */
+final class UpgradePlan(
+    from: TableState,
+    to: TableState,
+    violations: Seq[Violation],
+    request: UpgradeRequest,
+    verdicts: Seq[FileVerdict],
+    val files: Long,
+    bytes: Long,
+    entersAgain: Boolean
+) {
+
+  private val upgrade = new FileUpgrade(from, to)
+
+  private val (counted, failing) = verdicts.partition(_.stays)
+
+  private val (asked, inTheWay) = violations.partition(dropOf(_).exists(request.drop))
+
+  /** What is taken away, in this order. */
+  val dropped: Seq[Violation] =
+    Drop.all.flatMap(one => asked.filter(dropOf(_).contains(one))).distinctBy(_.remedy)
+
+  // Delta lets nobody switch IcebergCompatV3 off, which holds on to row tracking.
+  private def dropOf(violation: Violation): Option[Drop] =
+    Drop.of(violation).filterNot(_ == Drop.RowTracking && isHeldByCompatV3)
+
+  private def isHeldByCompatV3: Boolean =
+    from.property(WriterCompat.IcebergCompatV3Enabled).exists(_.trim.equalsIgnoreCase("true"))
+
+  private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
+
+  private val widened: Seq[SchemaNode] =
+    from.nodes
+      .zip(to.nodes)
+      .collect { case (was, is) if was.dataType != is.dataType => was }
+      .filter { node =>
+        SupportedTypes.widensToInt(node.dataType)
+      }
+
+  /** What stands in the way, each with the statement that takes it away. */
+  lazy val blockers: Seq[Finding] =
+    inTheWay.map { violation =>
+      val finding = Finding.of(to, violation, Severity.Error)
+      if (Drop.of(violation) == dropOf(violation)) finding
+      else finding.copy(remedy = Fix.copyInto(to))
+    } ++ findingsOf(hopeless.map(unmendable), Severity.Error)
+
+  // What else is wrong with these files is written anew once that is away.
+  private def unmendable(verdict: FileVerdict): FileVerdict =
+    verdict.copy(reasons = verdict.reasons.filterNot(upgrade.isMendable))
+
+  /** What it comes to, in a word. */
+  def mode: PlanMode =
+    if (blockers.nonEmpty) PlanMode.Blocked
+    else if (failing.nonEmpty || widened.nonEmpty) PlanMode.Rewrite
+    else PlanMode.Metadata
+
+  /** Everything that was found. */
+  def findings: Seq[Finding] =
+    blockers ++ dropped.map { violation =>
+      Finding.of(to, violation, Severity.Info)
+    } ++ findingsOf(mendable, Severity.Warning)
+
+  /** What a report says of it. */
+  def fact: PlanFact =
+    PlanFact(
+      mode,
+      if (mode == PlanMode.Blocked) Nil else steps,
+      groups,
+      mendable.size.toLong,
+      mendable.map(_.size).sum,
+      (if (mode == PlanMode.Blocked) blockers.map(_.remedy) else dropped.map(_.remedy)).distinct
+    )
+
+  /** The same as what it takes to switch the feature on. */
+  def enabling: EnablingFact = {
+    def rules(findings: Seq[Finding]) = findings.map(_.rule).distinct.mkString(", ")
+    val (verdict, reason) = mode match {
+      case PlanMode.Blocked =>
+        Verdict.Blocked -> s"Mend ${rules(blockers)} first; each finding says how."
+      case PlanMode.Rewrite =>
+        val why = (findings.filter(_.severity == Severity.Warning).map(_.rule) ++
+          Option.when(widened.nonEmpty)(SchemaRules.TypesAreSupported.id)).distinct.mkString(", ")
+        Verdict.Rewrite -> s"Some files have to be written anew, because of $why."
+      case _ =>
+        Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
+    }
+    EnablingFact(verdict, reason, mendable.size.toLong, mendable.map(_.size).sum, exact = true)
+  }
+
+  /** What takes away what stands in the way: one call that asks for all of it, where there is. */
+  def remedy: Remedy = {
+    val drops = inTheWay.map(dropOf)
+    if (hopeless.isEmpty && drops.forall(_.isDefined))
+      request.copy(drop = request.drop ++ drops.flatten).call(to)
+    else blockers.head.remedy
+  }
+
+  /** The call that writes anew what has to be. */
+  def rewriting: Remedy = request.copy(rewrites = true).call(to)
+
+  // What a column is no longer, by what was in its metadata.
+  private def plainColumns: Seq[String] =
+    for {
+      (was, is) <- from.nodes.zip(to.nodes)
+      drop <- Drop.all if request.drop(drop)
+      if drop.fieldMetadata.exists(key => was.metadata.contains(key) && !is.metadata.contains(key))
+    } yield s"${drop.name}: column ${was.sqlPath} becomes a plain one, and keeps its values"
+
+  private def waiting: Option[StepFact] = {
+    val waits = dropped.map(_.remedy).collect {
+      case Remedy.DropFeature(_, feature, Some(period), _) => feature -> period
+    }
+    waits.headOption.map { case (_, period) =>
+      StepFact(
+        "wait",
+        s"Delta drops the ${waits.map { case (name, _) => s"feature $name" }.mkString(" and the ")} " +
+          s"only once no version of the last $period has used it; until then the call ends with " +
+          "DROP_LATER, and goes on when it is made again"
+      )
+    }
+  }
+
+  private def steps: Seq[StepFact] =
+    (dropped.flatMap(_.remedy.sql) ++ plainColumns).map(StepFact("drop", _)) ++
+      waiting ++
+      widened.map(node => StepFact("widen", s"${node.sqlPath} ${node.dataType.sql} becomes INT")) ++
+      Option.when(mendable.nonEmpty) {
+        StepFact(
+          "rewrite",
+          "the rows of files that cannot stay are written into new files",
+          Some(mendable.size.toLong),
+          Some(mendable.map(_.size).sum)
+        )
+      } ++
+      Seq(StepFact("protocol", protocol), StepFact("properties", properties)) ++
+      Seq(StepFact("columns", columns)) ++
+      Option.when(counted.nonEmpty) {
+        StepFact(
+          "count",
+          "files of which the log has no row count get it from their footers",
+          Some(counted.size.toLong)
+        )
+      } ++
+      Option.when(entersAgain && keptFiles > 0) {
+        StepFact(
+          "enter",
+          "the other files are entered in the log under the new names, and stay as they are",
+          Some(keptFiles),
+          Some(bytes - failing.map(_.size).sum)
+        )
+      } :+
+      StepFact("commit", "all that the log says of this is one commit, or none")
+
+  private def protocol: String = {
+    val (before, after) = (from.protocol.listedFeatures, to.protocol.listedFeatures)
+    val versions = s"reader ${to.protocol.minReaderVersion}, writer ${to.protocol.minWriterVersion}"
+    versions + listed("; adds ", (after -- before).toSeq) +
+      listed("; leaves out ", (before -- after).toSeq)
+  }
+
+  private def properties: String = {
+    val set = to.properties.collect {
+      case (key, value) if !from.properties.get(key).contains(value) => s"$key = $value"
+    }
+    val gone = from.properties.keySet -- to.properties.keySet
+    listed("sets ", set.toSeq) + listed("; unsets ", gone.toSeq)
+  }
+
+  private def columns: String = {
+    val fields = from.nodes.zip(to.nodes).filter(_._1.isField)
+    val renamed = fields.count { case (was, is) => was.physicalName != is.physicalName }
+    val added = to.nodes.flatMap(_.id).toSet -- from.nodes.flatMap(_.id)
+    s"$renamed field(s) get the physical name col-<id>; ${added.size} id(s) are given out" +
+      Option.when(added.nonEmpty)(s", from ${added.min} to ${added.max}").mkString
+  }
+
+  private def listed(label: String, words: Seq[String]): String =
+    if (words.isEmpty) "" else words.sorted.mkString(label, ", ", "")
+
+  private def keptFiles: Long = files - failing.size
+
+  private def groups: Seq[FileGroupFact] = {
+    val kept = Option.when(keptFiles > 0) {
+      FileGroupFact(
+        "keep",
+        "These files are as they should be.",
+        Nil,
+        keptFiles,
+        bytes - failing.map(_.size).sum,
+        Nil
+      )
+    }
+    val order = failing.groupBy(_.reasons.map(_.rule).toSet).toSeq.map { case (rules, verdicts) =>
+      val found = verdicts.iterator.flatMap(_.reasons).map(_.found).distinct.take(shown).toSeq
+      FileGroupFact(
+        if (verdicts.head.reasons.forall(upgrade.isMendable)) "rewrite" else "blocked",
+        found.mkString("; ").capitalize,
+        inOrder(rules),
+        verdicts.size.toLong,
+        verdicts.map(_.size).sum,
+        verdicts.map(_.file.path).sorted.take(Finding.MaxExamples)
+      )
+    }
+    kept.toSeq ++ order.sortBy(group => (-group.files, group.rules.mkString))
+  }
+
+  private val shown = 5
+
+  private def inOrder(rules: Set[String]): Seq[String] =
+    to.contract.rules.all.map(_.id).filter(rules)
+
+  private def findingsOf(verdicts: Seq[FileVerdict], severity: Severity): Seq[Finding] = {
+    val all = for (verdict <- verdicts; reason <- verdict.reasons) yield reason -> verdict
+    all
+      .groupBy { case (reason, _) => (reason.rule, reason.column) }
+      .toSeq
+      .map { case ((id, path), broken) =>
+        val rule = to.contract.rules(id)
+        val found = broken.head._1.found
+        val node = to.nodesByPath.get(path.toVector)
+        Finding(
+          id,
+          rule.clauses.map(_.toString),
+          severity,
+          node.fold(Place.Files)(n => Place.of(n.location)),
+          Some(broken.map(_._2.file).distinct.size.toLong),
+          broken.map(_._2.file.path).distinct.sorted.take(Finding.MaxExamples),
+          found.capitalize,
+          rule.statement,
+          rule.why,
+          remedyOf(rule, node, severity)
+        )
+      }
+      .sortBy(finding =>
+        (
+          inOrder(verdicts.flatMap(_.reasons.map(_.rule)).toSet).indexOf(finding.rule),
+          finding.place.name
+        )
+      )
+  }
+
+  private def remedyOf(rule: Rule, node: Option[SchemaNode], severity: Severity): Remedy =
+    (rule, severity) match {
+      case (_, Severity.Warning)                       => rewriting
+      case (FooterRules.RequiredColumnsHaveNoNulls, _) =>
+        node.fold(Fix.lookIntoHistory(from))(Fix.dropNotNull(from, _))
+      case (ActionRules.NoMarkersOfNull, _) =>
+        node.fold(Fix.lookIntoHistory(from))(ActionRules.NoMarkersOfNull.remedy(from, _))
+      case (broken: FooterRule, _)              => broken.remedy(from)
+      case (ActionRules.PathsAreWithinReach, _) => Fix.copyInto(from)
+      case _                                    => Fix.lookIntoHistory(from)
+    }
+}
+
+object UpgradePlan {
+
+  /** The plan for a table that has the feature on. */
+  val nothing: PlanFact = PlanFact(PlanMode.NoChange, Nil, Nil, 0, 0, Nil)
+
+  /** The plan for a table that has the feature on, and does not keep its rules. */
+  def mending(broken: Seq[Finding]): PlanFact =
+    PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, broken.map(_.remedy).distinct)
+}

@@ -1,0 +1,53 @@
+package org.apache.spark.sql.delta.writercompat.feature
+
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+
+import java.lang.invoke.MethodHandles
+import scala.util.Using
+
+/** Changes classes of Delta just before Delta's own class loader defines them. */
+private[writercompat] object Weaving {
+
+  /**
+   * Defines a class by changed bytes.
+   *
+   * @param neighbour
+   *   any class of the same package that is loaded without the target
+   * @throws java.lang.LinkageError
+   *   if Delta loaded the class before
+   */
+  def define(target: String, neighbour: Class[_])(change: Array[Byte] => Array[Byte]): Unit = {
+    val resource = s"/${internalName(target)}.class"
+    val bytes = change(Using.resource(neighbour.getResourceAsStream(resource))(_.readAllBytes()))
+    MethodHandles.privateLookupIn(neighbour, MethodHandles.lookup()).defineClass(bytes)
+    ()
+  }
+
+  /**
+   * The bytes of a class with its methods changed.
+   *
+   * @param change
+   *   the visitor of a method, given its access, name, descriptor and the visitor that writes it
+   */
+  def methods(original: Array[Byte])(
+      change: (Int, String, String, MethodVisitor) => MethodVisitor
+  ): Array[Byte] = {
+    val reader = new ClassReader(original)
+    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
+    val visitor = new ClassVisitor(Opcodes.ASM9, writer) {
+      override def visitMethod(
+          access: Int,
+          name: String,
+          desc: String,
+          signature: String,
+          exceptions: Array[String]
+      ): MethodVisitor =
+        change(access, name, desc, super.visitMethod(access, name, desc, signature, exceptions))
+    }
+    reader.accept(visitor, 0)
+    writer.toByteArray
+  }
+
+  /** The name of a class as class files have it. */
+  def internalName(name: String): String = name.replace('.', '/')
+}

@@ -1,0 +1,59 @@
+package org.apache.spark.sql.delta.writercompat.guard
+
+import org.apache.spark.sql.{SaveMode, SparkSession}
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
+import org.apache.spark.sql.delta.DeltaColumnMapping
+import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
+import org.apache.spark.sql.delta.writercompat.read.TableStates
+import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
+import org.icebergwritercompat.remedy.Remedy
+
+import java.util.Locale
+
+/** What makes the table of a clone that is refused, from copies of the rows. */
+private[writercompat] final class ClonedRows(spark: SparkSession) {
+
+  /** How a statement refers to the table that a clone is to make. */
+  def target(create: CreateDeltaTableCommand, clone: CloneTableCommand): String =
+    TableStates.nameOf(
+      spark,
+      Some(create.table).filter(_.identifier.database.nonEmpty),
+      clone.targetPath
+    )
+
+  /** Makes the table that a clone was to make from copies of the rows. */
+  def of(create: CreateDeltaTableCommand, clone: CloneTableCommand): Remedy = {
+    val source = clone.sourceTable
+    val name = source.snapshot.fold(source.name) { _ =>
+      TableStates.nameOf(spark, source.catalogTable, source.dataPath)
+    }
+    val version = for (_ <- source.timeTravelOpt; at <- source.snapshot) yield at.version
+    val schema = DeltaColumnMapping.dropColumnMappingMetadata(source.metadata.schema)
+    val nearest =
+      StructType(schema.map(f => f.copy(dataType = SupportedTypes.nearest(f.dataType))))
+    val isSame = schema.map(_.dataType) == nearest.map(_.dataType)
+    // What a clone takes over from its source is what the copy cannot have.
+    val properties = clone.tablePropertyOverrides.filterNot { case (key, _) =>
+      key.equalsIgnoreCase(WriterCompat.Enabled) || isDecidedByFeature(key)
+    }
+    Remedy.CopyInto(
+      target(create, clone),
+      if (isSame) Nil else Remedy.selected(schema, nearest),
+      name + version.fold("")(number => s" VERSION AS OF $number"),
+      source.metadata.partitionColumns,
+      (properties + (WriterCompat.Enabled -> "true")).toSeq.sorted,
+      Option.when(
+        create.table.tableType == CatalogTableType.EXTERNAL && create.table.identifier.database.nonEmpty
+      )(
+        clone.targetPath.toString
+      ),
+      if (create.mode == SaveMode.Overwrite) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
+    )
+  }
+
+  private def isDecidedByFeature(key: String): Boolean =
+    key.equalsIgnoreCase(WriterCompat.ColumnMappingMode) ||
+      key.toLowerCase(Locale.ROOT).startsWith("delta.feature.") ||
+      key.toLowerCase(Locale.ROOT).startsWith("delta.enable")
+}

@@ -1,0 +1,134 @@
+package org.apache.spark.sql.delta.writercompat.guard
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.delta.writercompat.read.RunningStatement
+import org.icebergwritercompat.contract.{Rule, TableState, Violation}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.model.Location
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.remedy.Remedy.Door
+import org.icebergwritercompat.report.Judgement
+
+import scala.collection.mutable
+import scala.util.control.NoStackTrace
+
+/** What a commit would have left. */
+final case class Intended(
+    table: String,
+    snapshot: Snapshot,
+    replacing: Boolean,
+    protocol: Protocol,
+    metadata: Metadata
+)
+
+/**
+ * What a statement came to.
+ *
+ * @param violations
+ *   what would have refused it
+ * @param intended
+ *   what its first commit would have left; `None` if it came to none
+ * @param failure
+ *   why it did not get there, if it failed for another reason
+ */
+final case class DryRunOutcome(
+    violations: Seq[Violation],
+    intended: Option[Intended],
+    failure: Option[Throwable]
+)
+
+/**
+ * Runs a statement up to its first commit, which is not made.
+ *
+ * Within it a transaction notes every violation, where it would refuse at the first.
+ */
+object DryRun {
+
+  private final class Notes {
+    val violations = mutable.LinkedHashMap.empty[(Rule, Any), Violation]
+    var intended: Option[Intended] = None
+  }
+
+  private object Stopped
+      extends RuntimeException("a dry run ends before its commit")
+      with NoStackTrace
+
+  private val running = new ThreadLocal[Notes]
+
+  /** Whether this thread is in a dry run. */
+  def isRunning: Boolean = running.get != null
+
+  /** What comes of `statement`. */
+  def apply(statement: => Any): DryRunOutcome = {
+    val notes = new Notes
+    running.set(notes)
+    val failure =
+      try {
+        statement
+        None
+      } catch {
+        case e: Exception if causes(e).contains(Stopped) => None
+        case e: Exception                                => Some(e)
+      } finally running.remove()
+    DryRunOutcome(notes.violations.values.toSeq, notes.intended, failure)
+  }
+
+  /** Ends a dry run where its transaction would commit; does nothing outside of one. */
+  def stop(intended: => Intended): Unit = if (isRunning) {
+    running.get.intended = Some(intended)
+    throw Stopped
+  }
+
+  /**
+   * Refuses because of the first violation, and names the others; a dry run notes all of them.
+   *
+   * @param more
+   *   what else the rules may find in the same statement, looked for only if it is refused
+   */
+  def refuseFirst(
+      table: TableState,
+      found: IterableOnce[Violation],
+      more: => Iterator[Violation] = Iterator.empty,
+      door: => Option[Door] = RunningStatement.door
+  ): Unit =
+    if (isRunning) note(found.iterator)
+    else {
+      val violations = found.iterator
+      violations.nextOption().foreach { first =>
+        // What follows from a wrong declaration is no fault of its own.
+        val declared = table.contract.rules.declaration.contains[Rule](first.rule)
+        def isCause(other: Violation) =
+          !declared || !table.contract.rules.layout.contains[Rule](other.rule)
+        val others = (violations.filter(isCause) ++ more).toSeq
+        val remedy = (first.remedy, RunningStatement.cloning) match {
+          case (_: Remedy.Create, Some((create, clone))) =>
+            new ClonedRows(SparkSession.active).of(create, clone)
+          case _ => Remedy.together((first +: others).map(_.remedy), door)
+        }
+        throw IcebergWriterCompatException.of(table, first, others, remedy)
+      }
+    }
+
+  /** Refuses because of all of these; a dry run notes them. */
+  def refuseAll(table: TableState, violations: Seq[Violation]): Unit =
+    if (isRunning) note(violations.iterator)
+    else if (violations.nonEmpty) {
+      val remedy = new Judgement(table, hasFiles = true).remedyOf(violations)
+      throw IcebergWriterCompatException.notCompliant(table, violations, remedy)
+    }
+
+  private def note(violations: Iterator[Violation]): Unit =
+    violations.foreach { violation =>
+      // A column is judged as it is declared, and again once it has its id.
+      val place = violation.location match {
+        case column: Location.Column => column.path
+        case other                   => other
+      }
+      running.get.violations((violation.rule, place)) = violation
+    }
+
+  private def causes(e: Throwable): Seq[Throwable] =
+    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
+}

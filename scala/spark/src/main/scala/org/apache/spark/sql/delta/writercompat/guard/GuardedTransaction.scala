@@ -1,0 +1,652 @@
+package org.apache.spark.sql.delta.writercompat.guard
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.{Dataset, SparkSession}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.{
+  Action,
+  AddFile,
+  CommitInfo,
+  FileAction,
+  Metadata,
+  Protocol,
+  TableFeatureProtocolUtils
+}
+import org.apache.spark.sql.delta.constraints.Constraint
+import org.apache.spark.sql.delta.files.DelayedCommitProtocol
+import org.apache.spark.sql.delta.util.FileNames
+import org.apache.spark.sql.delta.writercompat.feature.JoinPoints
+import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, PublishProperties}
+import org.apache.spark.sql.delta.writercompat.read.{
+  Copies,
+  DataActions,
+  DataFileAudit,
+  FileHistory,
+  FileSystemsInReach,
+  MalformedLog,
+  PhysicalNames,
+  RunningStatement,
+  TableStates
+}
+import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
+import org.apache.spark.sql.types.StructField
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  ChangeRule,
+  Moment,
+  TableChange,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.model.{Location, SupportedTypes, WriterCompat}
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.{ChangeRules, PropertyRules, ProtocolRules, SchemaRules}
+
+import java.util.ConcurrentModificationException
+import scala.util.control.NonFatal
+import scala.util.{Try, Using}
+
+/**
+ * A transaction that keeps tables with the feature within the rules.
+ *
+ * A table without the property is left to Delta alone.
+ */
+class GuardedTransaction(
+    deltaLog: DeltaLog,
+    catalogTable: Option[CatalogTable],
+    snapshot: Snapshot
+) extends OptimisticTransaction(deltaLog, catalogTable, snapshot) {
+
+  private var replacing = false
+
+  private var overwritingSchema = false
+
+  /** Set once the metadata switches the feature on; judged when it is known what commits it. */
+  private var enabling: Option[Enabling] = None
+
+  private var committingLarge: Option[DeltaOperations.Operation] = None
+
+  private val leftovers = new Leftovers(deltaLog, isNew = snapshot.version < 0)
+
+  override protected def getCommitter(outputPath: Path): DelayedCommitProtocol = {
+    val committer =
+      if (isGuarded(metadata)) committerInto(outputPath, deltaDataSubdir)
+      else super.getCommitter(outputPath)
+    leftovers.written(committer)
+    committer
+  }
+
+  /**
+   * Runs a step towards a table that is to be like `wanted`; if it fails, and would have given the
+   * table the feature, no folder is left of it.
+   */
+  private def leavingNothing[T](wanted: => Metadata)(step: => T): T =
+    try explained(step)
+    catch {
+      case NonFatal(e) =>
+        if (e.isInstanceOf[IcebergWriterCompatException] || isGuarded(wanted))
+          leftovers.removeFolders()
+        throw e
+    }
+
+  /** Runs a step of Delta's; what it fails at without a condition may be a field of the log. */
+  private def explained[T](step: => T): T =
+    MalformedLog.explainedStep(spark, tableName, snapshot)(step)
+
+  override def updateMetadataForNewTable(metadata: Metadata): Unit = {
+    replacing = readVersion >= 0
+    super.updateMetadataForNewTable(metadata)
+  }
+
+  override def updateMetadataForNewTableInReplace(metadata: Metadata): Unit = {
+    replacing = readVersion >= 0
+    // Delta decides here whether columns keep their ids, from the mapping mode as it is now.
+    super.updateMetadataForNewTableInReplace(completed(metadata))
+  }
+
+  override def updateMetadataForTableOverwrite(proposedNewMetadata: Metadata): Unit = {
+    overwritingSchema = true
+    super.updateMetadataForTableOverwrite(proposedNewMetadata)
+  }
+
+  override protected def updateMetadataInternal(
+      asked: Metadata,
+      ignoreDefaultProperties: Boolean
+  ): Unit = leavingNothing(asked) {
+    val proposed = NewTable.normalized(asked)
+    if (wasGuarded && !creating) {
+      checkColumnMapping()
+      // Delta goes on from it to give out the next id.
+      val highest = proposed.configuration.get(WriterCompat.MaxColumnId)
+      if (highest.exists(value => value == null || value.toLongOption.isEmpty)) {
+        val table = stateWith(proposed)
+        refuseFirst(table, PropertyRules.MaxColumnIdCoversAllIds.check(table).iterator)
+      }
+    }
+    // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
+    val isClone = ignoreDefaultProperties
+    if (switchesOn(proposed) && !isClone) switchOn(proposed)
+    else {
+      val declared =
+        if (isClone) proposed
+        else if (creating) NewTable.withoutPast(completed(proposed))
+        else if (overwritingSchema) NewTable.withoutPast(proposed)
+        else proposed
+      checkDeclaration(declared)
+      super.updateMetadataInternal(declared, ignoreDefaultProperties)
+      newMetadata.filter(isGuarded).foreach { metadata =>
+        val settled =
+          if (isClone) PhysicalNames.idsOf(proposed.schema)
+          else if (creating) Set.empty[Long]
+          else PhysicalNames.idsOf(snapshot.metadata.schema)
+        val placed =
+          if (replacing || overwritingSchema) MovedColumns.renumbered(stateOf(snapshot), metadata)
+          else metadata
+        newMetadata = Some(PhysicalNames.followIds(placed, settled))
+      }
+      // Of an existing table only the new version can be judged yet: what is allowed between the
+      // two depends on the operation, which the commit names.
+      if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
+      else
+        checkState(
+          if (wasGuarded) violationsOf(TableChange(before, tableState, ChangeKind.Ordinary))
+          else Iterator.empty
+        )
+    }
+    checkPublishing()
+  }
+
+  // CREATE TABLE LIKE puts the other table's protocol in place of the one that the metadata needs.
+  override def updateProtocol(proposed: Protocol): Unit = newProtocol match {
+    case Some(needed) if creating && isGuarded(metadata) =>
+      super.updateProtocol(
+        needed.merge(NewTable.withoutUnusable(proposed, tableState.contract, profile))
+      )
+    case _ => super.updateProtocol(proposed)
+  }
+
+  override def writeFiles(
+      inputData: Dataset[_],
+      writeOptions: Option[DeltaOptions],
+      isOptimize: Boolean,
+      additionalConstraints: Seq[Constraint]
+  ): Seq[FileAction] = {
+    checkState()
+    explained(super.writeFiles(inputData, writeOptions, isOptimize, additionalConstraints))
+  }
+
+  // Delta finds out in the middle of its work, if at all, that a column has no id that is a number.
+  private def checkColumnMapping(): Unit =
+    refuseFirst(before, SchemaRules.FieldsHaveIdAndPhysicalName.check(before).iterator)
+
+  /**
+   * Makes this the transaction that gives a table with files the feature, which Delta's own update
+   * of metadata has no way for. The caller has looked at the files, and commits by `commitLarge`:
+   * another version in between fails it.
+   */
+  private[writercompat] def upgradeTo(target: Metadata, needed: Protocol): Unit = {
+    require(newMetadata.isEmpty && switchesOn(target), "not what switches the feature on")
+    newMetadata = Some(target)
+    newProtocol = Some(needed)
+    // The caller has judged it with all that an upgrade does besides.
+    accepted = Some(tableState)
+  }
+
+  override protected def prepareCommit(
+      actions: Seq[Action],
+      op: DeltaOperations.Operation
+  ): Seq[Action] = leavingNothing(metadata) {
+    try preparedCommit(actions, op)
+    catch {
+      // Whoever loses a race may commit the same files in another transaction.
+      case NonFatal(e) if isGuarded(metadata) && !e.isInstanceOf[ConcurrentModificationException] =>
+        leftovers.removeFiles()
+        throw e
+    }
+  }
+
+  private def preparedCommit(
+      actions: Seq[Action],
+      op: DeltaOperations.Operation
+  ): Seq[Action] = {
+    checkEnabling()
+    val prepared =
+      if (DryRun.isRunning && readVersion < 0) settled(actions)
+      else super.prepareCommit(actions, op)
+    // Metadata may also come as an action of the commit, past any update.
+    if (enabling.isEmpty && switchesOn(metadata)) {
+      enabling = Some(Enabling.asItIs(this))
+      checkEnabling()
+    }
+    checkTable(kind(op))
+    checkPublishing()
+    checked(prepared.iterator).foreach(_ => ())
+    DryRun.stop(intended)
+    if (isPublished) registerPostCommitHook(PublishHook)
+    prepared
+  }
+
+  // Delta makes the folders of a new table when it prepares the commit.
+  private def settled(actions: Seq[Action]): Seq[Action] = {
+    updateMetadataAndProtocolWithRequiredFeatures(newMetadata, newProtocol.toSeq)
+    actions
+  }
+
+  override protected def updateMetadataAndProtocolWithRequiredFeatures(
+      metadataOpt: Option[Metadata],
+      protocols: Seq[Protocol]
+  ): Unit = {
+    super.updateMetadataAndProtocolWithRequiredFeatures(metadataOpt, protocols)
+    // A large commit has its metadata and protocol settled here, and nothing is written yet.
+    committingLarge.foreach { op =>
+      checkTable(kind(op))
+      checkPublishing()
+      if (isGuarded(metadata)) refuseFirst(tableState, FileHistory.takenOver(spark, tableState, op))
+      DryRun.stop(intended)
+    }
+  }
+
+  override def commitLarge(
+      spark: SparkSession,
+      nonProtocolMetadataActions: Iterator[Action],
+      newProtocolOpt: Option[Protocol],
+      op: DeltaOperations.Operation,
+      context: Map[String, String],
+      metrics: Map[String, String]
+  ): (Long, Snapshot) = {
+    committingLarge = Some(op)
+    val result =
+      try
+        leavingNothing(metadata) {
+          if (enabling.isDefined) checkRestored(op)
+          super.commitLarge(
+            spark,
+            // Checked while they are written: the log gets a commit whole or not at all.
+            checked(nonProtocolMetadataActions),
+            newProtocolOpt,
+            op,
+            context,
+            metrics
+          )
+        }
+      finally committingLarge = None
+    // Delta runs no hooks after such a commit.
+    if (isPublished)
+      committed.foreach(done =>
+        runPostCommitHooks(Copies.of(done, "postCommitHooks" -> Seq(PublishHook)))
+      )
+    result
+  }
+
+  /** Whether this transaction is the one that made a version, even if it failed after that. */
+  private[writercompat] def isInLog(version: Long): Boolean = {
+    val file = FileNames.unsafeDeltaFile(deltaLog.logPath, version)
+    // The file may be missing, and of a large commit only its head is read.
+    Try {
+      Using.resource(deltaLog.store.readAsIterator(file, deltaLog.newDeltaHadoopConf())) { lines =>
+        lines.take(2).map(Action.fromJson).exists {
+          case info: CommitInfo => info.txnId.contains(txnId)
+          case _                => false
+        }
+      }
+    }.getOrElse(false)
+  }
+
+  override protected def checkForConflicts(
+      checkVersion: Long,
+      currentTransactionInfo: CurrentTransactionInfo,
+      attemptNumber: Int,
+      commitIsolationLevel: IsolationLevel
+  ): (Long, CurrentTransactionInfo) = {
+    val result @ (nextVersion, resolved) =
+      try
+        super.checkForConflicts(
+          checkVersion,
+          currentTransactionInfo,
+          attemptNumber,
+          commitIsolationLevel
+        )
+      catch {
+        case lost: ConcurrentModificationException if isOvertaken =>
+          throw triedAgain(currentTransactionInfo.op).fold[Throwable](lost) { statement =>
+            IcebergWriterCompatException.writtenBeforeEnabling(
+              tableName,
+              currentTransactionInfo.op.name,
+              statement,
+              lost
+            )
+          }
+      }
+    if (nextVersion > checkVersion) checkAgainst(nextVersion - 1, resolved)
+    result
+  }
+
+  // Delta commits what these have written in another transaction, if the files they have read are
+  // still there, whatever has become of the table.
+  private def triedAgain(op: DeltaOperations.Operation): Option[Remedy] = op match {
+    case _: DeltaOperations.Optimize => Some(Remedy.RunAgain(s"OPTIMIZE $tableName"))
+    case _: DeltaOperations.Reorg    => Some(Remedy.Purge(tableName))
+    case _                           => None
+  }
+
+  /** Whether the feature was switched on since this transaction began. */
+  private def isOvertaken: Boolean =
+    !wasGuarded && isGuarded(deltaLog.update(catalogTableOpt = catalogTable).metadata)
+
+  /** Compares with the version that won, which is not the one this transaction read. */
+  private def checkAgainst(winner: Long, resolved: CurrentTransactionInfo): Unit = {
+    val won = deltaLog.getSnapshotAt(winner, catalogTableOpt = catalogTable)
+    val guardedBefore = isGuarded(won.metadata)
+    if (guardedBefore || isGuarded(resolved.metadata)) {
+      val after =
+        TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
+      val change = TableChange(stateOf(won), after, kind(resolved.op))
+      if (isGuarded(resolved.metadata)) refuseFirst(after, after.violations)
+      if (guardedBefore) checkChange(change)
+    }
+  }
+
+  // As in Delta, with the parts guarded like the whole.
+  override def split(readFilesSubset: Seq[AddFile]): OptimisticTransaction = {
+    val plain = super.split(readFilesSubset)
+    val part = GuardedTransaction.guard(plain).asInstanceOf[GuardedTransaction]
+    part.executionObserver = plain.executionObserver
+    part.readPredicates.addAll(readPredicates)
+    readFilesSubset.foreach(part.readFiles.add)
+    part.readTxn ++= readTxn
+    part
+  }
+
+  // What Delta shows and what a reader of Iceberg finds in the file must be the same. Delta reads
+  // partition columns from the log. It stores a CHAR as it comes, and Spark fills it up with spaces
+  // when it reads, so it is stored filled up.
+  override protected def convertEmptyToNullIfNeeded(
+      plan: SparkPlan,
+      partitionColumns: Seq[Attribute],
+      constraints: Seq[Constraint]
+  ): SparkPlan = {
+    // By name: Spark's optimizer may have replaced a column, in the plan of a stream and under an
+    // alias of the same name, by one that is another attribute.
+    lazy val fields = metadata.schema.map(field => field.name -> field).toMap
+    lazy val partitions = metadata.partitionColumns.toSet
+    // Delta's writer makes the text of a partition value in this zone.
+    val zone = plan.conf.sessionLocalTimeZone
+    def converted(column: Attribute): Expression = {
+      val filled = fields
+        .get(column.name)
+        .filter(field => SupportedTypes.filledUp(field.metadata).isDefined && isWhole(field))
+        .fold[Expression](column)(field =>
+          CharVarcharUtils.addPaddingForScan(column.withMetadata(field.metadata))
+        )
+      if (partitions(column.name)) LoggedPartitions.asRead(filled, zone) else filled
+    }
+    if (!isGuarded(metadata)) super.convertEmptyToNullIfNeeded(plan, partitionColumns, constraints)
+    else {
+      val columns = plan.output.map { column =>
+        converted(column) match {
+          case same: Attribute => same
+          case other           => Alias(other, column.name)()
+        }
+      }
+      if (columns == plan.output) plan else ProjectExec(columns, plan)
+    }
+  }
+
+  /** Writes files in the form that the rules ask for, into this folder below the table's own. */
+  private[writercompat] def committerInto(
+      outputPath: Path,
+      folder: Option[String]
+  ): DelayedCommitProtocol =
+    new PinnedFiles(
+      tableState,
+      outputPath.toString,
+      DeltaConfigs.RANDOM_PREFIX_LENGTH.fromMetaData(metadata),
+      folder
+    )
+
+  // The type that is noted beside a column is not kept up when fields are added to a struct; Spark
+  // shows such a column as it is stored.
+  private def isWhole(field: StructField): Boolean =
+    CharVarcharUtils
+      .getRawType(field.metadata)
+      .map(CharVarcharUtils.replaceCharVarcharWithString)
+      .exists(DataTypeUtils.sameType(_, field.dataType))
+
+  private def creating: Boolean = readVersion < 0 || replacing
+
+  private def isGuarded(metadata: Metadata): Boolean =
+    Contracts.isEnabled(metadata.configuration)
+
+  private def wasGuarded: Boolean = readVersion >= 0 && isGuarded(snapshot.metadata)
+
+  private def isPublished: Boolean =
+    isGuarded(metadata) && WriterCompat.isPublished(metadata.configuration)
+
+  /** Refuses properties that would have no effect, where they are set. */
+  private def checkPublishing(): Unit =
+    if (metadata ne snapshot.metadata) {
+      val before = if (creating) Map.empty[String, String] else snapshot.metadata.configuration
+      val wasPublished =
+        readVersion >= 0 && WriterCompat.isPublished(snapshot.metadata.configuration)
+      PublishProperties.check(tableName, before, metadata, wasPublished, isNew = readVersion < 0)
+    }
+
+  private def switchesOn(proposed: Metadata): Boolean =
+    !creating && !wasGuarded && isGuarded(proposed)
+
+  /**
+   * The properties of a table that is created or replaced; a replaced table keeps the feature, as
+   * it keeps it in its protocol, and does not vanish for readers of Iceberg.
+   */
+  private def completed(proposed: Metadata): Metadata = {
+    val kept =
+      if (wasGuarded)
+        snapshot.metadata.configuration.view.filterKeys(GuardedTransaction.keptInReplace).toMap
+      else Map.empty[String, String]
+    val all = proposed.copy(configuration = kept ++ proposed.configuration)
+    NewTable.complete(spark, NewTable.normalized(all))
+  }
+
+  private def switchOn(proposed: Metadata): Unit = {
+    val plan = Enabling.of(this, proposed)
+    super.updateMetadataInternal(plan.proposedToDelta, ignoreDefaultProperties = false)
+    newMetadata = newMetadata.map(plan.finish)
+    newProtocol = newMetadata
+      .flatMap(Protocol.upgradeProtocolFromMetadataForExistingTable(spark, _, protocol))
+      .orElse(newProtocol)
+    // Files that are appended meanwhile were not looked at.
+    readWholeTable()
+    enabling = Some(plan)
+  }
+
+  private def checkEnabling(): Unit = enabling.foreach { plan =>
+    val table = tableState
+    val found = table.violations.toSeq ++ plan.findings(table)
+    DryRun.refuseAll(table, found)
+    // What was set when the files were written is in no log.
+    if (found.isEmpty) DryRun.refuseAll(table, plan.inFooters(spark, table))
+  }
+
+  /** Refuses RESTORE to a version with the feature whose files are not as they should be. */
+  private def checkRestored(op: DeltaOperations.Operation): Unit = {
+    val table = tableState
+    val restored = FileHistory.restored(spark, deltaLog, catalogTable, op)
+    DryRun.refuseAll(table, DataFileAudit.run(spark, restored, table).findings.map(_.violation))
+  }
+
+  private def moment: Moment =
+    if (creating) Moment.Creating(replacing)
+    else if (wasGuarded) Moment.Changing
+    else Moment.Enabling
+
+  private def kind(op: DeltaOperations.Operation): ChangeKind = op match {
+    case _ if replacing || overwritingSchema => ChangeKind.Replacing
+    case _: DeltaOperations.Restore          => ChangeKind.Restoring
+    case _: DeltaOperations.DropTableFeature => ChangeKind.DroppingFeature
+    case _                                   => ChangeKind.Ordinary
+  }
+
+  private lazy val tableName =
+    Option
+      .when(readVersion < 0)(RunningStatement.created)
+      .flatten
+      .fold(TableStates.nameOf(spark, this))(TableStates.nameOf)
+
+  private lazy val profile = TableStates.profile(spark)
+
+  private var latest: Option[(Metadata, Protocol, Moment, TableState)] = None
+
+  // Each check of a commit asks for it, and listing the columns of a wide table is not free.
+  private def tableState: TableState = latest match {
+    case Some((m, p, when, state)) if (m eq metadata) && (p eq protocol) && when == moment => state
+    case _                                                                                 =>
+      val state = stateWith(metadata)
+      latest = Some((metadata, protocol, moment, state))
+      state
+  }
+
+  private def stateWith(metadata: Metadata): TableState =
+    TableStates
+      .of(
+        tableName,
+        moment,
+        protocol,
+        metadata,
+        profile,
+        previous = Option.when(wasGuarded)(before)
+      )
+      .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+
+  private lazy val before: TableState = stateOf(snapshot)
+
+  private def stateOf(version: Snapshot): TableState =
+    TableStates.of(tableName, Moment.Changing, version.protocol, version.metadata, profile)
+
+  private def checkTable(kind: ChangeKind): Unit =
+    if (isGuarded(metadata)) {
+      val change =
+        Option.when(wasGuarded && isChanged)(TableChange(before, tableState, kind))
+      checkState(change.iterator.flatMap(violationsOf))
+      change.foreach(checkChange)
+    } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
+
+  private var accepted: Option[TableState] = None
+
+  /** Looks at the version that is being made, once, before files are written for it. */
+  private def checkState(more: => Iterator[Violation] = Iterator.empty): Unit = if (
+    isGuarded(metadata)
+  ) {
+    val table = tableState
+    if (!accepted.exists(_ eq table)) {
+      refuseFirst(table, table.violations, more)
+      // Without a checksum Delta reads the files of the log after the commit, and fails too late.
+      if (readVersion >= 0 && snapshot.checksumOpt.isEmpty) explained(snapshot.numOfFiles)
+      accepted = Some(table)
+    }
+  }
+
+  // Delta has objections of its own to some of this, which do not say what the feature needs.
+  private def checkDeclaration(declared: Metadata): Unit = {
+    val table = stateWith(NewTable.asStored(declared))
+    def ofChange: Iterator[Violation] = if (!wasGuarded) Iterator.empty
+    else {
+      val replaces = creating || overwritingSchema
+      val change =
+        TableChange(before, table, if (replaces) ChangeKind.Replacing else ChangeKind.Ordinary)
+      val rules = Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly) ++
+        Option.when(isGuarded(declared))(ChangeRules.PartitioningStays)
+      rules.flatMap(_.check(change))
+    }
+    if (isGuarded(declared))
+      refuseFirst(
+        table,
+        table.contract.rules.declaration.iterator.flatMap(_.check(table)),
+        if (creating || overwritingSchema || !wasGuarded) ofChange ++ ofFeatures(declared, table)
+        else table.contract.rules.check(TableChange(before, table, ChangeKind.Ordinary))
+      )
+    refuseFirst(table, ofChange)
+  }
+
+  // The protocol that the declaration asks for is only made after it.
+  private def ofFeatures(declared: Metadata, table: TableState): Iterator[Violation] = {
+    val prefix = TableFeatureProtocolUtils.FEATURE_PROP_PREFIX
+    val asked =
+      declared.configuration.keySet.filter(_.startsWith(prefix)).map(_.stripPrefix(prefix))
+    val features = asked.flatMap(TableFeature.featureNameToFeature(_)).map(_.name)
+    val protocol = table.protocol.copy(writerFeatures =
+      Some(table.protocol.writerFeatures.getOrElse(Set.empty) ++ features)
+    )
+    if (!creating || features.isEmpty) Iterator.empty
+    else
+      Iterator(ProtocolRules.FeaturesAreNotForbidden, ProtocolRules.FeaturesAreAllowed)
+        .flatMap(_.check(table.copy(protocol = protocol)))
+        .filter { violation =>
+          violation.location match {
+            case Location.Feature(feature) => features(feature)
+            case _                         => false
+          }
+        }
+  }
+
+  private def isChanged: Boolean =
+    (metadata ne snapshot.metadata) || protocol != snapshot.protocol
+
+  // A table that has left the feature is free of its rules.
+  private def checkChange(change: TableChange): Unit =
+    refuseFirst(change.after, violationsOf(change))
+
+  private def violationsOf(change: TableChange): Iterator[Violation] = {
+    val rules: Iterator[ChangeRule] =
+      if (change.after.isEnabled) change.after.contract.rules.change.iterator
+      else Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly)
+    rules.flatMap(_.check(change))
+  }
+
+  /** The same actions, each refused when it comes if it breaks a rule. */
+  private def checked(actions: Iterator[Action]): Iterator[Action] = {
+    lazy val guarded = isGuarded(metadata)
+    lazy val table = tableState
+    lazy val shown = new DataActions(table, new FileSystemsInReach(deltaLog.newDeltaHadoopConf()))
+    actions.map { action =>
+      if (guarded)
+        shown.of(action).foreach(a => refuseFirst(table, table.contract.rules.check(table, a)))
+      action
+    }
+  }
+
+  private def refuseFirst(
+      table: TableState,
+      violations: IterableOnce[Violation],
+      more: => Iterator[Violation] = Iterator.empty
+  ): Unit = DryRun.refuseFirst(table, violations, more)
+
+  private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
+}
+
+/** Makes transactions guarded ones. */
+object GuardedTransaction {
+
+  private def keptInReplace: Set[String] =
+    Contracts.all.map(_.property).toSet ++ Set(WriterCompat.Publish, WriterCompat.PublishTable)
+
+  /** A guarded transaction in place of `transaction`, at the same snapshot. */
+  def guard(transaction: OptimisticTransaction): OptimisticTransaction = transaction match {
+    case guarded: GuardedTransaction                               => guarded
+    case plain if plain.getClass == classOf[OptimisticTransaction] =>
+      new GuardedTransaction(plain.deltaLog, plain.catalogTable, plain.snapshot)
+    case other =>
+      throw IcebergWriterCompatException.notInstalled(
+        "JOIN_POINT",
+        Map(
+          "joinPoint" -> JoinPoints.StartTransaction.id,
+          "cause" -> s"${other.getClass.getName} is a transaction of an unknown kind"
+        )
+      )
+  }
+}

@@ -1,0 +1,130 @@
+package org.apache.spark.sql.delta.writercompat.publish
+
+import org.apache.spark.sql.catalyst.parser.ParseException
+import org.apache.spark.sql.delta.actions.Metadata
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement}
+import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
+import org.icebergwritercompat.model.WriterCompat.{Enabled, Publish, PublishTable}
+import org.icebergwritercompat.remedy.{Change, Remedy}
+import org.icebergwritercompat.remedy.Remedy.Door
+
+/** The table properties of this project that tell how a table is published. */
+object PublishProperties {
+
+  private val prefix = "icebergWriterCompat."
+
+  private val all = Seq(Publish, PublishTable)
+
+  /**
+   * Refuses what `metadata` sets in vain, other than the properties before.
+   *
+   * @param wasPublished
+   *   whether the table is published after each commit already, by whatever session
+   * @param isNew
+   *   whether the table is only being created
+   */
+  def check(
+      table: String,
+      before: Map[String, String],
+      metadata: Metadata,
+      wasPublished: Boolean,
+      isNew: Boolean
+  ): Unit = {
+    val properties = metadata.configuration
+    def set(properties: (String, String)*) =
+      offered(isNew, Remedy.SetProperties(table, properties))
+    for {
+      (key, value) <- properties
+      if isOne(key) && !before.get(key).contains(value)
+    } {
+      def refuse(allowed: String, remedy: Remedy): Nothing =
+        throw IcebergWriterCompatException.invalidValue(key, value, allowed, remedy)
+      key match {
+        case Publish =>
+          if (!Seq("true", "false").exists(_.equalsIgnoreCase(value.trim)))
+            refuse("true or false", set(Publish -> "true"))
+        case PublishTable =>
+          if (!isName(value))
+            refuse("a namespace and a name, with a dot between", set(PublishTable -> "db.t"))
+        case _ =>
+          refuse(
+            s"called ${all.mkString(" or ")}, in these letters",
+            offered(isNew, Remedy.SetProperties(table, Seq(Publish -> "true"), without = Seq(key)))
+          )
+      }
+    }
+    val starts = WriterCompat.isPublished(properties) && !WriterCompat.isPublished(before)
+    if (starts && !Contracts.isEnabled(properties))
+      throw IcebergWriterCompatException.invalidValue(
+        Publish,
+        properties(Publish),
+        s"set together with $Enabled, because other tables may not be readable as Iceberg",
+        set(Enabled -> "true", Publish -> "true")
+      )
+    // UniForm that comes with the statement is a matter of the rules.
+    val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
+    if (starts && hasUniForm) throw byUniForm(table, properties)
+    if (starts && !wasPublished) IcebergLibrary.require()
+    if (WriterCompat.isPublished(properties) && Contracts.isEnabled(properties))
+      SupportedTypes.lossyPartitionColumn(metadata.schema, metadata.partitionColumns).foreach {
+        column =>
+          throw IcebergWriterCompatException.notPublishable(
+            "PARTITION_TYPE",
+            Map("table" -> table, "column" -> column)
+          )
+      }
+  }
+
+  // A table that is not there yet is changed in the statement that creates it.
+  private def offered(isNew: Boolean, set: Remedy.SetProperties): Remedy = {
+    val remedy =
+      if (isNew) Remedy.Create(undeclared(set.table), set.changes)
+      else set
+    Remedy.together(Seq(remedy), RunningStatement.door)
+  }
+
+  private def undeclared(table: String): Remedy.Declared =
+    Remedy.Declared(table, replacing = false, new StructType, Nil)
+
+  /** The refusal to publish a table that UniForm publishes. */
+  def byUniForm(table: String, properties: Map[String, String]): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "UNIFORM",
+      Map(
+        "table" -> table,
+        "formats" -> properties(WriterCompat.UniversalFormats),
+        "others" -> WriterCompat.otherUniversalFormats(properties)
+      )
+    )
+
+  /** Whether a name is that of one of them, or looks like it. */
+  def isOne(key: String): Boolean = key.regionMatches(true, 0, prefix, 0, prefix.length)
+
+  /** Those among the options of a write, in the letters of the properties. */
+  def among(options: Map[String, String]): Map[String, String] =
+    options.collect {
+      case (key, value) if isOne(key) => all.find(_.equalsIgnoreCase(key)).getOrElse(key) -> value
+    }
+
+  /** Refuses options of a write that Delta would pass over. */
+  def refuseOptions(table: String, options: Map[String, String], isNew: Boolean): Unit =
+    among(options).headOption.foreach { case (key, value) =>
+      throw IcebergWriterCompatException.invalidValue(
+        key,
+        value,
+        "a property of the table: as an option of a write that does not create the table by name " +
+          "it would have no effect",
+        if (isNew)
+          Remedy.Create(undeclared(table), Seq(Change.Property(key, None)), Some(Door.Writer))
+        else Remedy.SetProperty(table, key, value)
+      )
+    }
+
+  private def isName(value: String): Boolean =
+    try DeltaTables.nameParts(value).size > 1
+    catch { case _: ParseException => false }
+}

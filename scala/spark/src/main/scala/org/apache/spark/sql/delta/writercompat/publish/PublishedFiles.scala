@@ -1,0 +1,107 @@
+package org.apache.spark.sql.delta.writercompat.publish
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.hadoop.fs.Path
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.commands.VacuumCommand
+import org.apache.spark.sql.delta.util.DeltaFileOperations
+import org.apache.spark.sql.delta.writercompat.read.TableStates
+import org.icebergwritercompat.errors.IcebergWriterCompatException.vacuumRefused
+import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.model.WriterCompat
+
+import java.io.{FileNotFoundException, InputStream}
+import java.util.zip.GZIPInputStream
+import scala.util.control.NonFatal
+import scala.util.matching.Regex
+import scala.util.{Try, Using}
+
+/** The files of a table that are needed by readers of Iceberg, for its VACUUM. */
+private[writercompat] final class PublishedFiles(spark: SparkSession, table: DeltaTableV2) {
+
+  private val name = TableStates.nameOf(table)
+  private val root = table.deltaLog.dataPath
+  private val metadata = new Path(root, "metadata")
+  private val fs = root.getFileSystem(table.deltaLog.newDeltaHadoopConf())
+
+  /**
+   * What VACUUM must leave: also what is published, brought up to date first.
+   *
+   * @param valid
+   *   what it leaves by itself
+   * @param deletedBefore
+   *   files that were removed from the table before this time are deleted
+   */
+  def withNeeded(
+      valid: VacuumCommand.ValidFilesResult,
+      deletedBefore: Long,
+      dryRun: Boolean
+  ): VacuumCommand.ValidFilesResult =
+    if (!isPublished) valid
+    else {
+      val data = refusing {
+        new Publishing(spark, name, table.deltaLog, table.catalogTable)
+          .filesNeededSince(deletedBefore, dryRun)
+      }
+      val needed = (data.iterator.map(new Path(_)) ++ metadataFiles).flatMap(relative).toSeq
+      import org.apache.spark.sql.delta.implicits._
+      VacuumCommand.ValidFilesResult(
+        valid.validFiles.union(
+          spark.createDataset(needed.flatMap(withFolders).distinct).toDF("path")
+        )
+      )
+    }
+
+  // Whether the newest metadata is of this project, or nobody can tell; without Iceberg's library.
+  private def isPublished: Boolean = {
+    val names = list(metadata).map(_.getName)
+    val versions = names.collect { case file @ PublishedFiles.version(n) => BigInt(n) -> file }
+    versions.maxByOption(_._1) match {
+      case Some((_, newest)) =>
+        Try(properties(new Path(metadata, newest))).fold(_ => true, _.has("delta-version"))
+      case None =>
+        names.exists(PublishedFiles.inCatalog.matches) ||
+        WriterCompat.isPublished(table.deltaLog.unsafeVolatileSnapshot.metadata.configuration)
+    }
+  }
+
+  private def properties(file: Path): JsonNode =
+    Using.resource(fs.open(file)) { in =>
+      val text = if (file.getName.contains(".gz")) new GZIPInputStream(in) else in
+      PublishedFiles.mapper.readTree(text: InputStream).path("properties")
+    }
+
+  private def refusing[T](step: => T): T =
+    try IcebergLibrary.needed(step)
+    catch { case NonFatal(e) => throw vacuumRefused(name, metadata.toString, e) }
+
+  private def metadataFiles: Iterator[Path] = {
+    val found = fs.listFiles(metadata, true)
+    Iterator.continually(found).takeWhile(_.hasNext).map(_.next().getPath)
+  }
+
+  private def list(folder: Path): Seq[Path] =
+    try fs.listStatus(folder).toSeq.map(_.getPath)
+    catch { case _: FileNotFoundException => Nil }
+
+  private def relative(file: Path): Option[Path] =
+    Try(DeltaFileOperations.tryRelativizePath(fs, root, file)).toOption.filterNot(_.isAbsolute)
+
+  private def withFolders(file: Path): Seq[String] =
+    Iterator
+      .iterate(file)(_.getParent)
+      .takeWhile(path => path != null && path.toString.nonEmpty)
+      .map(path => SparkPath.fromPath(path).urlEncoded)
+      .toSeq
+}
+
+private object PublishedFiles {
+
+  val version: Regex = """v(\d+)(?:\.gz)?\.metadata\.json""".r
+
+  val inCatalog: Regex = """\d+-[0-9a-f-]{36}(?:\.gz)?\.metadata\.json""".r
+
+  val mapper = new ObjectMapper
+}

@@ -1,0 +1,128 @@
+package org.apache.spark.sql.delta.writercompat.publish
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.commands.{DeltaCommand, VacuumCommand, VacuumCommandImpl}
+import org.apache.spark.sql.delta.writercompat.feature.Weaving
+import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
+import org.apache.spark.util.{Clock, SerializableConfiguration}
+import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
+
+import scala.annotation.unused
+
+/**
+ * Keeps VACUUM from what readers of Iceberg need.
+ *
+ * Delta's VACUUM in all its kinds, from SQL and from a program, asks one method which files must
+ * stay. That one call goes to [[VacuumGuard.validFiles]] instead, along with the table, by a change
+ * to the bytes of the command.
+ */
+object VacuumGuard {
+
+  private val method = "getValidFilesFromSnapshot"
+  private val targetClass = "org.apache.spark.sql.delta.commands.VacuumCommand$"
+  private val target = Weaving.internalName(targetClass)
+
+  @volatile private var defined = false
+
+  /** Whether the changed class is in use. */
+  def isDefined: Boolean = defined
+
+  /**
+   * Defines the changed class in Delta's class loader.
+   *
+   * @throws java.lang.LinkageError
+   *   if Delta loaded the class before
+   */
+  def define(): Unit = if (!defined) {
+    Weaving.define(targetClass, classOf[DeltaCommand])(weave)
+    defined = true
+  }
+
+  /** Called by VACUUM in place of Delta's method for the files that must stay. */
+  def validFiles(
+      @unused command: VacuumCommand.type,
+      spark: SparkSession,
+      basePath: String,
+      snapshot: Snapshot,
+      retentionMillis: Option[Any],
+      hadoopConf: Broadcast[SerializableConfiguration],
+      clock: Clock,
+      config: VacuumCommandImpl#ValidFilesConfig,
+      table: DeltaTableV2,
+      dryRun: Boolean
+  ): VacuumCommand.ValidFilesResult = {
+    // It refuses a retention that is too short, before anything is done.
+    val valid = MalformedLog.explainedStep(spark, TableStates.nameOf(table), snapshot) {
+      VacuumedFiles.valid(
+        spark,
+        basePath,
+        snapshot,
+        retentionMillis.asInstanceOf[Option[AnyRef]],
+        hadoopConf,
+        clock,
+        config
+      )
+    }
+    val deletedBefore = retentionMillis match {
+      case Some(millis: Long) => clock.getTimeMillis() - millis
+      case _                  => snapshot.minFileRetentionTimestamp
+    }
+    new PublishedFiles(spark, table).withNeeded(valid, deletedBefore, dryRun)
+  }
+
+  /** The bytes of the class with its one call changed. */
+  private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
+    var woven = 0
+    val changed = Weaving.methods(original) { (access, _, desc, next) =>
+      new MethodVisitor(Opcodes.ASM9, next) {
+        override def visitMethodInsn(
+            opcode: Int,
+            owner: String,
+            called: String,
+            calledDesc: String,
+            isInterface: Boolean
+        ): Unit =
+          if (owner != target || called != method)
+            super.visitMethodInsn(opcode, owner, called, calledDesc, isInterface)
+          else {
+            woven += 1
+            val isStatic = (access & Opcodes.ACC_STATIC) != 0
+            super.visitVarInsn(Opcodes.ALOAD, parameter(desc, isStatic, tableType))
+            super.visitVarInsn(Opcodes.ILOAD, parameter(desc, isStatic, Type.BOOLEAN_TYPE))
+            super.visitMethodInsn(
+              Opcodes.INVOKESTATIC,
+              forwarder,
+              "validFiles",
+              extended(calledDesc),
+              false
+            )
+          }
+      }
+    }
+    if (woven != 1) throw new IllegalStateException(s"$targetClass has $woven calls of $method")
+    changed
+  }
+
+  // The class in which scalac puts this object's methods as static ones.
+  private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
+
+  private val tableType = Type.getType(classOf[DeltaTableV2])
+
+  /** Where the one parameter of this type is among the local variables. */
+  private def parameter(descriptor: String, isStatic: Boolean, wanted: Type): Int = {
+    val types = Type.getArgumentTypes(descriptor).toSeq
+    if (types.count(_ == wanted) != 1)
+      throw new IllegalStateException(s"$targetClass calls $method where $wanted is not told")
+    (if (isStatic) 0 else 1) + types.takeWhile(_ != wanted).map(_.getSize).sum
+  }
+
+  // What was the object of the call comes first.
+  private def extended(descriptor: String): String = Type.getMethodDescriptor(
+    Type.getReturnType(descriptor),
+    Type.getObjectType(target) +: Type.getArgumentTypes(descriptor) :+ tableType :+
+      Type.BOOLEAN_TYPE: _*
+  )
+}

@@ -1,0 +1,167 @@
+package org.apache.spark.sql.delta.writercompat.read
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable, Snapshot}
+import org.apache.spark.sql.delta.writercompat.feature.WriterCompatTableFeature
+import org.icebergwritercompat.errors.{IcebergWriterCompatException, LogFields, MalformedField}
+import org.json4s.MappingException
+
+import java.io.{BufferedReader, InputStreamReader}
+import java.net.URISyntaxException
+import java.nio.charset.StandardCharsets.UTF_8
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import scala.util.{Try, Using}
+
+/** Tells which field of a log keeps Delta from reading it; the log is looked at after a failure. */
+object MalformedLog {
+
+  // These come when Delta has not found in the log what it needs of it, and do not say where.
+  private val unclear = Set(
+    "DELTA_STATE_RECOVER_ERROR",
+    "DELTA_MISSING_PART_FILES",
+    "INTERNAL_ERROR",
+    "INVALID_JSON_DATA_TYPE",
+    "FIELD_NOT_FOUND"
+  )
+
+  /**
+   * The answer, or an error that says what is wrong.
+   *
+   * @param table
+   *   the name or path that it is about
+   * @param otherwise
+   *   the error where the log is not to blame
+   */
+  def explained[T](spark: SparkSession, table: => String)(
+      otherwise: Throwable => Throwable
+  )(answer: => T): T = {
+    // Some of Delta's errors have no condition.
+    def left(e: Throwable): Throwable =
+      if (conditionOf(e).nonEmpty) e
+      else if (isDeltas(e)) IcebergWriterCompatException.unreadable(table, e)
+      else otherwise(e)
+    try answer
+    catch {
+      case own: IcebergWriterCompatException => throw own
+      case NonFatal(e) if isClear(e)         => throw e
+      case NonFatal(e)                       =>
+        throw Option.when(isOfLog(e))(first(spark, table)).flatten.fold(left(e))(_.error(table, e))
+    }
+  }
+
+  /**
+   * The same for a step of Delta's on a table with the feature, which fails as it does where the
+   * log is not to blame.
+   */
+  def explainedStep[T](spark: SparkSession, table: => String, snapshot: Snapshot)(step: => T): T =
+    try step
+    catch {
+      case NonFatal(e) if conditionOf(e).isEmpty && isOfValues(e) && hasFeature(snapshot) =>
+        throw first(spark, table).fold(e)(_.error(table, e))
+    }
+
+  private def hasFeature(snapshot: Snapshot): Boolean =
+    Try(WriterCompatTableFeature.all.exists(snapshot.protocol.isFeatureSupported))
+      .getOrElse(false)
+
+  /** Refuses a version with lines in its log that Delta passes over without a word. */
+  def refusePassedOver(table: String, snapshot: Snapshot): Unit = {
+    val log = snapshot.deltaLog
+    val found = for {
+      commit <- snapshot.logSegment.deltas.iterator.map(_.getPath)
+      version <- versionOf(commit).iterator
+      field <- Using.resource(log.store.readAsIterator(commit, log.newDeltaHadoopConf())) {
+        _.filterNot(_.isBlank).flatMap(LogFields.passedOver).nextOption()
+      }
+    } yield Malformed(version, commit.toString, field)
+    found.nextOption().foreach(malformed => throw malformed.error(table, null))
+  }
+
+  private def isDeltas(e: Throwable): Boolean =
+    e.getClass.getName.startsWith("org.apache.spark.sql.delta.")
+
+  private def isClear(e: Throwable): Boolean = conditionOf(e).exists(!unclear(_))
+
+  private def conditionOf(e: Throwable): Option[String] = e match {
+    case e: DeltaThrowable    => Option(e.getCondition)
+    case e: AnalysisException => Option(e.getCondition)
+    case _                    => None
+  }
+
+  private def causesOf(e: Throwable): Seq[Throwable] =
+    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
+
+  // What comes of values that are not what somebody expects, rather than of places out of reach.
+  private def isOfLog(e: Throwable): Boolean =
+    isOfValues(e) || causesOf(e).exists(_.isInstanceOf[SparkThrowable])
+
+  private def isOfValues(e: Throwable): Boolean = causesOf(e).exists {
+    case _: JsonProcessingException | _: MappingException | _: ClassCastException |
+        _: NullPointerException | _: MatchError | _: IllegalArgumentException |
+        _: NoSuchElementException | _: URISyntaxException =>
+      true
+    // Of a file that is none of Parquet.
+    case e => e.getClass == classOf[RuntimeException]
+  }
+
+  /** What is wrong in a file of the log. */
+  private final case class Malformed(version: Long, file: String, field: MalformedField) {
+
+    def error(table: String, cause: Throwable): IcebergWriterCompatException =
+      IcebergWriterCompatException.malformedLog(table, version, file, field, cause)
+  }
+
+  /** The first version with a malformed field, and the file that has it. */
+  private def first(spark: SparkSession, table: String): Option[Malformed] =
+    try
+      folder(spark, table).flatMap { folder =>
+        val log = new Path(folder, DeltaLog.LOG_DIR_NAME)
+        val configuration = spark.sessionState.newHadoopConf()
+        val fs = log.getFileSystem(configuration)
+        val files = fs.listStatus(log).map(_.getPath).toSeq.sortBy(_.getName)
+        val commits = for {
+          file <- files.iterator
+          version <- versionOf(file)
+          field <- malformed(fs, file)
+        } yield Malformed(version, file.toString, field)
+        val checkpoints = new Checkpoints(files, configuration).malformed.map {
+          case (version, file, field) => Malformed(version, file.toString, field)
+        }
+        (commits ++ checkpoints).nextOption()
+      }
+    // Whoever asked has an error already.
+    catch { case NonFatal(_) => None }
+
+  private def versionOf(file: Path): Option[Long] = file.getName match {
+    case commit(version) => version.toLongOption
+    case _               => None
+  }
+
+  private val commit = """(\d{20})\.json""".r
+
+  private def malformed(fs: FileSystem, commit: Path): Option[MalformedField] =
+    Using.resource(new BufferedReader(new InputStreamReader(fs.open(commit), UTF_8))) { lines =>
+      lines.lines.iterator.asScala
+        .filterNot(_.isBlank)
+        .flatMap(LogFields.malformed)
+        .nextOption()
+    }
+
+  // Without asking Delta, which could not read the table.
+  private def folder(spark: SparkSession, table: String): Option[Path] =
+    if (DeltaTables.isPath(table)) Some(new Path(DeltaTables.absolute(spark, table)))
+    else
+      spark.sessionState.sqlParser.parseMultipartIdentifier(table) match {
+        case Seq("delta", path)     => Some(new Path(path))
+        case parts if parts.isEmpty => None
+        case parts                  =>
+          val name = TableIdentifier(parts.last, parts.dropRight(1).lastOption)
+          Try(spark.sessionState.catalog.getTableMetadata(name)).toOption
+            .map(found => new Path(found.location))
+      }
+}

@@ -1,0 +1,224 @@
+package org.apache.spark.sql.delta.writercompat.report
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions._
+import org.apache.spark.sql.delta.writercompat.read.{
+  DataActions,
+  DeltaTables,
+  FileSystemsInReach,
+  LiveFiles,
+  TableStates
+}
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  Rule,
+  TableChange,
+  TableRule,
+  TableState,
+  Violation
+}
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.model.Location
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.report.{
+  Finding,
+  HistoryFact,
+  Place,
+  ReportKind,
+  Severity,
+  TableReport
+}
+
+import java.time.Instant
+import scala.collection.mutable
+
+/** The commit of a version. */
+private final case class When(version: Long, timestamp: Option[String], operation: Option[String])
+
+/** Goes through the versions of a table, and tells which of them broke which rule first. */
+final class TableHistory(spark: SparkSession) {
+
+  private val inspector = new TableInspector(spark)
+
+  /** The report on all versions that can still be read. */
+  def of(name: String): TableReport = {
+    val table = DeltaTables.find(spark, name)
+    val newest = table.update()
+    val earliest = table.deltaLog.history.getEarliestRecreatableCommit
+    val walk = new Walk(TableStates.nameOf(table))
+    if (earliest > 0)
+      walk.begin(table.deltaLog.getSnapshotAt(earliest, catalogTableOpt = table.catalogTable))
+    table.deltaLog
+      .getChanges(
+        if (earliest > 0) earliest + 1 else 0,
+        newest.version,
+        catalogTableOpt = table.catalogTable,
+        failOnDataLoss = true
+      )
+      .foreach { case (version, actions) => walk.commit(version, actions) }
+    val state = inspector.stateOf(table, newest)
+    val files = LiveFiles.of(newest, state)
+    inspector
+      .report(
+        ReportKind.History,
+        state,
+        SeenVersion.of(table, newest),
+        files,
+        inspector.findings(state, files, Nil)
+      )
+      .copy(
+        findings = walk.findings,
+        history = Some(HistoryFact(earliest, newest.version))
+      )
+  }
+
+  private final class Walk(name: String) {
+
+    private type Key = (Rule, Place)
+
+    private val found = mutable.LinkedHashMap.empty[(Key, Long), Finding]
+    private val open = mutable.LinkedHashMap.empty[Key, Long]
+    private val brokenFiles = mutable.HashMap.empty[Key, mutable.HashSet[String]]
+    private var protocol = Protocol()
+    private var metadata = Metadata()
+    private var state: Option[TableState] = None
+
+    def findings: Seq[Finding] = found.values.toSeq
+
+    /** Takes the first version that is there for what all before it left. */
+    def begin(snapshot: Snapshot): Unit = {
+      val commit = When(
+        snapshot.version,
+        Some(Instant.ofEpochMilli(snapshot.timestamp).toString),
+        operation = None
+      )
+      settle(commit, Some(snapshot.protocol), Some(snapshot.metadata), ChangeKind.Ordinary)
+      state.foreach { table =>
+        LiveFiles.of(snapshot, table).violations.foreach { broken =>
+          val key = (broken.violation.rule, Place.Files)
+          note(commit, table, key, broken.violation)
+          found.updateWith((key, commit.version)) {
+            _.map(_.copy(files = Some(broken.files), examples = broken.examples))
+          }
+        }
+      }
+    }
+
+    def commit(version: Long, actions: Seq[Action]): Unit = {
+      val info = actions.collectFirst { case info: CommitInfo => info }
+      val when = When(
+        version,
+        info.map(i => Instant.ofEpochMilli(i.getTimestamp).toString),
+        info.map(_.operation)
+      )
+      settle(
+        when,
+        actions.collectFirst { case p: Protocol => p },
+        actions.collectFirst { case m: Metadata => m },
+        info.fold[ChangeKind](ChangeKind.Ordinary)(kind)
+      )
+      state.foreach(table => checkActions(when, table, actions))
+    }
+
+    private def settle(
+        when: When,
+        newProtocol: Option[Protocol],
+        newMetadata: Option[Metadata],
+        kind: ChangeKind
+    ): Unit = if (newProtocol.isDefined || newMetadata.isDefined) {
+      newProtocol.foreach(protocol = _)
+      newMetadata.foreach(metadata = _)
+      val before = state
+      val after = inspector.stateOf(name, protocol, metadata)
+      state = Some(after)
+      val violations =
+        after.violations.map(v => (v.rule, Place.of(v.location)) -> v).toSeq
+      mend(when, except = violations.map(_._1).toSet)
+      violations.foreach { case (key, violation) => note(when, after, key, violation) }
+      before.filter(b => isOn(b) && isOn(after)).foreach { was =>
+        after.contract.rules.check(TableChange(was, after, kind)).foreach { violation =>
+          note(when, after, (violation.rule, Place.of(violation.location)), violation)
+        }
+      }
+    }
+
+    private def checkActions(when: When, table: TableState, actions: Seq[Action]): Unit = {
+      val shown =
+        new DataActions(table, new FileSystemsInReach(spark.sessionState.newHadoopConf()))
+      for {
+        action <- actions
+        asked <- shown.of(action)
+        violation <- table.contract.rules.check(table, asked)
+      } {
+        val key = (
+          violation.rule,
+          violation.location match {
+            case _: Location.File => Place.Files
+            case other            => Place.of(other)
+          }
+        )
+        note(when, table, key, violation)
+        violation.location match {
+          case Location.File(path) =>
+            val paths = brokenFiles.getOrElseUpdate(key, mutable.HashSet.empty)
+            paths += path
+            open.get(key).foreach { first =>
+              found.updateWith((key, first)) {
+                _.map { finding =>
+                  finding.copy(
+                    files = Some(finding.files.getOrElse(0L) + 1),
+                    examples = (finding.examples :+ path).take(Finding.MaxExamples)
+                  )
+                }
+              }
+            }
+          case _ =>
+        }
+      }
+      val removed = actions.collect { case remove: RemoveFile => remove.path }
+      if (removed.nonEmpty) brokenFiles.foreach { case (key, paths) =>
+        paths --= removed
+        if (paths.isEmpty) close(when, key)
+      }
+    }
+
+    private def note(when: When, table: TableState, key: Key, violation: Violation): Unit = {
+      val finding = inspector.judgement(table, LiveFiles.none.copy(files = 1)).finding(violation)
+      if (finding.severity != Severity.Info && !open.contains(key)) {
+        open(key) = when.version
+        found((key, when.version)) = finding
+          .copy(
+            place = key._2,
+            firstVersion = Some(when.version),
+            firstTimestamp = when.timestamp,
+            operation = when.operation
+          )
+      }
+    }
+
+    // What a step broke stays broken; a state can be mended by a later one.
+    private def mend(when: When, except: Set[Key]): Unit =
+      open.keys.toSeq
+        .filter { case key @ (rule, _) => rule.isInstanceOf[TableRule] && !except(key) }
+        .foreach(close(when, _))
+
+    private def close(when: When, key: Key): Unit =
+      open.remove(key).foreach { first =>
+        found.updateWith((key, first)) {
+          _.map(_.copy(mendedVersion = Some(when.version), remedy = Remedy.Nothing))
+        }
+      }
+
+    private def isOn(table: TableState): Boolean = Contracts.isEnabled(table.properties)
+
+    private def kind(info: CommitInfo): ChangeKind = info.operation match {
+      case "RESTORE"                                  => ChangeKind.Restoring
+      case "DROP FEATURE"                             => ChangeKind.DroppingFeature
+      case operation if operation.contains("REPLACE") => ChangeKind.Replacing
+      case "WRITE" if info.operationParameters.get("mode").exists(_.contains("Overwrite")) =>
+        ChangeKind.Replacing
+      case _ => ChangeKind.Ordinary
+    }
+  }
+}

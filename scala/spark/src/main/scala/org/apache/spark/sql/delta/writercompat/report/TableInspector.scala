@@ -1,0 +1,235 @@
+package org.apache.spark.sql.delta.writercompat.report
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
+import org.apache.spark.sql.delta.writercompat.publish.Publishing
+import org.apache.spark.sql.delta.writercompat.read.{
+  DataFileAudit,
+  DeltaTables,
+  FileHistory,
+  LiveFiles,
+  MalformedLog,
+  TableStates
+}
+import org.icebergwritercompat.contract.{Moment, TableState, Violation}
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.report.{
+  AuditFact,
+  ColumnFact,
+  EnablingFact,
+  Facts,
+  Finding,
+  Judgement,
+  ReportKind,
+  TableReport,
+  Verdict
+}
+import org.icebergwritercompat.rules.{FileRules, NameRules}
+
+import java.time.Instant
+
+/**
+ * A version of a table, or one that a statement would make.
+ *
+ * @param clustering
+ *   the columns that rows are clustered by
+ */
+final case class SeenVersion(
+    location: Option[String],
+    version: Option[Long],
+    timestamp: Option[Long],
+    protocol: Protocol,
+    metadata: Metadata,
+    clustering: Seq[String]
+)
+
+object SeenVersion {
+
+  /** A version that is in the log. */
+  def of(table: DeltaTableV2, snapshot: Snapshot): SeenVersion =
+    SeenVersion(
+      Some(table.deltaLog.dataPath.toString),
+      Some(snapshot.version),
+      Some(snapshot.timestamp),
+      snapshot.protocol,
+      snapshot.metadata,
+      ClusteringColumnInfo.extractLogicalNames(snapshot)
+    )
+}
+
+/** Reports on tables from their log, and never writes to it. */
+final class TableInspector(spark: SparkSession) {
+
+  private val profile = TableStates.profile(spark)
+
+  /** Everything that the rules find on a version of a table, by default the newest. */
+  def check(name: String, version: Option[Long]): TableReport = {
+    val table = DeltaTables.find(spark, name)
+    checked(ReportKind.Check, table, snapshotOf(table, version), _ => Nil)
+  }
+
+  /** The same, and what the footers of the data files tell; at most `most` of them are opened. */
+  def verify(
+      name: String,
+      version: Option[Long],
+      most: Option[Long],
+      enabling: (DeltaTableV2, Snapshot) => EnablingFact
+  ): TableReport = {
+    val table = DeltaTables.find(spark, name)
+    val snapshot = snapshotOf(table, version)
+    val audit = DataFileAudit.run(spark, snapshot, stateOf(table, snapshot), most)
+    val sampled = audit.filesRead < audit.filesLive
+    val report =
+      checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
+    val published = if (version.isEmpty) Publishing.problems(spark, table) else Nil
+    report.copy(
+      findings = report.findings ++ published.map(Finding.published),
+      audit = Some(AuditFact(audit.filesLive, audit.filesRead, audit.bytesRead, sampled)),
+      facts =
+        if (sampled) report.facts
+        else
+          report.facts.copy(enabling = report.facts.enabling match {
+            case on if on.verdict == Verdict.Enabled => on.copy(exact = true)
+            case _                                   => enabling(table, snapshot)
+          })
+    )
+  }
+
+  private def checked(
+      kind: ReportKind,
+      table: DeltaTableV2,
+      snapshot: Snapshot,
+      audited: Judgement => Seq[Finding]
+  ): TableReport = {
+    val state = stateOf(table, snapshot)
+    MalformedLog.refusePassedOver(state.name, snapshot)
+    val files = LiveFiles.of(snapshot, state)
+    val unproven = provenance(table, snapshot, state, files.files)
+    report(
+      kind,
+      state,
+      SeenVersion.of(table, snapshot),
+      files,
+      findings(state, files, unproven) ++ audited(judgement(state, files))
+    )
+  }
+
+  /** What the rules find on a version and its files, besides what is known already. */
+  def findings(state: TableState, files: LiveFiles, known: Seq[Violation]): Seq[Finding] = {
+    val weight = judgement(state, files)
+    (state.violations ++ known ++ kept(state))
+      .map(weight.finding)
+      .toSeq ++ files.violations.map(_.finding(weight)) ++ files.elsewhere.map(_.finding)
+  }
+
+  // Whoever gave the table the feature let it keep these names.
+  private def kept(state: TableState): Seq[Violation] =
+    if (state.moment == Moment.Changing) NameRules.NoReservedNames.ofExisting(state) else Nil
+
+  /** The version of the table that is asked for. */
+  def snapshotOf(table: DeltaTableV2, version: Option[Long]): Snapshot = {
+    val newest = table.update()
+    version.filter(_ != newest.version).fold(newest) { wanted =>
+      if (wanted < 0 || wanted > newest.version)
+        throw VersionNotFoundException(
+          wanted,
+          table.deltaLog.history.getEarliestRecreatableCommit,
+          newest.version
+        )
+      table.deltaLog.getSnapshotAt(wanted, catalogTableOpt = table.catalogTable)
+    }
+  }
+
+  /** The state of that version. */
+  def stateOf(table: DeltaTableV2, snapshot: Snapshot): TableState =
+    stateOf(TableStates.nameOf(table), snapshot.protocol, snapshot.metadata)
+
+  /** The state that an existing table has with this protocol and metadata. */
+  def stateOf(name: String, protocol: Protocol, metadata: Metadata): TableState = {
+    val enabled = Contracts.isEnabled(metadata.configuration)
+    TableStates.of(
+      name,
+      if (enabled) Moment.Changing else Moment.Enabling,
+      protocol,
+      metadata,
+      profile
+    )
+  }
+
+  /** The report on one version, which may be one that is not there yet. */
+  def report(
+      kind: ReportKind,
+      state: TableState,
+      seen: SeenVersion,
+      files: LiveFiles,
+      findings: Seq[Finding]
+  ): TableReport =
+    TableReport(
+      kind,
+      state.name,
+      seen.location,
+      seen.version,
+      seen.timestamp.map(Instant.ofEpochMilli(_).toString),
+      profile.name,
+      Contracts.isEnabled(state.properties),
+      statement = None,
+      Facts(
+        seen.protocol.minReaderVersion,
+        seen.protocol.minWriterVersion,
+        FeatureFacts.of(spark, seen.protocol, seen.metadata, state.contract, profile),
+        seen.metadata.columnMappingMode.name,
+        state.maxColumnId,
+        state.partitionColumns,
+        seen.clustering,
+        files.files,
+        files.bytes,
+        files.rows,
+        files.deletionVectors,
+        judgement(state, files).enabling(findings, files.files, files.bytes)
+      ),
+      TableInspector.columns(state),
+      findings
+    )
+
+  /** How violations of this state weigh. */
+  def judgement(state: TableState, files: LiveFiles): Judgement =
+    new Judgement(state, hasFiles = files.files > 0)
+
+  // Only a table in the right layout may have its files in order as they are, and then the whole
+  // history tells whether it had that layout all along.
+  private def provenance(
+      table: DeltaTableV2,
+      snapshot: Snapshot,
+      state: TableState,
+      files: Long
+  ): Seq[Violation] =
+    if (Contracts.isEnabled(state.properties) || files == 0) Nil
+    else
+      FileRules.LiveFilesWereWrittenById.check(
+        state,
+        FileHistory.provenance(table.deltaLog, table.catalogTable, snapshot)
+      )
+}
+
+object TableInspector {
+
+  /** The nodes of the schema, as a report shows them. */
+  def columns(state: TableState): Seq[ColumnFact] = {
+    val partitions = state.partitionNodes.map(_.path).toSet
+    state.nodes.map { node =>
+      ColumnFact(
+        node.sqlPath,
+        node.path,
+        node.role.name,
+        node.dataType.sql,
+        node.nullable,
+        node.id,
+        node.physicalName,
+        partitions(node.path)
+      )
+    }
+  }
+}

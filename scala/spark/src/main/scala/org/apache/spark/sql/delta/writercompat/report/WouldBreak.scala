@@ -1,0 +1,264 @@
+package org.apache.spark.sql.delta.writercompat.report
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedIdentifier, UnresolvedTable}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.schema.SchemaMergingUtils
+import org.apache.spark.sql.delta.writercompat.guard.{DryRun, Intended}
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, LiveFiles, PhysicalNames}
+import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.contract.{ChangeKind, TableChange, TableState, Violation}
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.model.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.report.{Finding, ReportKind, Severity, TableReport}
+
+import java.util.Locale
+import scala.util.Try
+
+/** A table as it is. */
+private final case class Existing(table: DeltaTableV2, snapshot: Snapshot, state: TableState)
+
+/** Tells what a statement or another schema would do to a table, and changes nothing. */
+final class WouldBreak(spark: SparkSession) {
+
+  private val inspector = new TableInspector(spark)
+
+  /** What an ALTER, CREATE or REPLACE statement would do. */
+  def statement(text: String): TableReport = {
+    val report = spark.sessionState.sqlParser.parsePlan(text) match {
+      case drop: AlterTableDropFeature =>
+        withoutFeature(existing(drop.table), drop.featureName, refusedAtOnce(drop))
+      case AlterTableAddConstraint(table, name, expression) =>
+        val key = WriterCompat.ConstraintPrefix + name
+        withProperties(existing(table), Map(key -> expression))
+      case plan @ (_: AlterTableCommand | _: SetTableProperties | _: UnsetTableProperties |
+          _: CreateTable | _: ReplaceTable) =>
+        dryRun(plan)
+      case create: CreateTableAsSelect =>
+        dryRun(
+          CreateTable(
+            create.name,
+            columnsOf(create.query),
+            create.partitioning,
+            create.tableSpec,
+            create.ignoreIfExists
+          )
+        )
+      case replace: ReplaceTableAsSelect =>
+        dryRun(
+          ReplaceTable(
+            replace.name,
+            columnsOf(replace.query),
+            replace.partitioning,
+            replace.tableSpec,
+            replace.orCreate
+          )
+        )
+      case _ => throw IcebergWriterCompatException.statementNotSupported(text)
+    }
+    val door = Some(Remedy.Door.Sql(text))
+    val remedies = report.findings.map(_.remedy)
+    // All that can be put right in the statement itself is put right at once.
+    val findings = report.findings.map { finding =>
+      if (finding.remedy.changes.isEmpty) finding
+      else finding.copy(remedy = Remedy.together(finding.remedy +: remedies, door))
+    }
+    report.copy(statement = Some(text), findings = findings)
+  }
+
+  /** The table that a statement is about, or the statement where that cannot be told. */
+  def tableIn(text: String): String =
+    Try(nameIn(spark.sessionState.sqlParser.parsePlan(text))).toOption
+      .filter(_.nonEmpty)
+      .getOrElse(text)
+
+  /** What it would mean if the columns of the table were these, matched by name. */
+  def schema(name: String, schema: StructType): TableReport = {
+    val before = existing(DeltaTables.find(spark, name))
+    val metadata = before.snapshot.metadata
+    val asked = metadata.copy(schemaString = sameColumns(before.state, schema).json)
+    val withIds =
+      if (metadata.columnMappingMode == NoMapping) asked
+      else
+        PhysicalNames.followIds(
+          DeltaColumnMapping.assignColumnIdAndPhysicalName(
+            newMetadata = asked,
+            oldMetadata = metadata,
+            isChangingModeOnExistingTable = false,
+            isOverwritingSchema = false
+          ),
+          settled = PhysicalNames.idsOf(metadata.schema)
+        )
+    val protocol = Protocol
+      .upgradeProtocolFromMetadataForExistingTable(spark, withIds, before.snapshot.protocol)
+      .getOrElse(before.snapshot.protocol)
+    changed(before, protocol, withIds, ChangeKind.Ordinary)
+  }
+
+  /** The schema whose fields are, whatever their type, those of the table with the same path. */
+  private def sameColumns(before: TableState, schema: StructType): StructType = {
+    def lower(path: Seq[String]) = path.map(_.toLowerCase(Locale.ROOT))
+    val known = before.nodes.filter(_.isField).map(node => lower(node.path) -> node.metadata).toMap
+    SchemaMergingUtils.transformColumns(DeltaColumnMapping.dropColumnMappingMetadata(schema)) {
+      (path, field, _) =>
+        known.get(lower(path :+ field.name)).fold(field)(m => field.copy(metadata = m))
+    }
+  }
+
+  private def existing(table: DeltaTableV2): Existing = {
+    val snapshot = table.update()
+    Existing(table, snapshot, inspector.stateOf(table, snapshot))
+  }
+
+  private def existing(plan: LogicalPlan): Existing = existing(
+    DeltaTables.find(spark, nameIn(plan))
+  )
+
+  private def nameIn(plan: LogicalPlan): String =
+    plan
+      .collectFirst {
+        case table: UnresolvedTable           => table.multipartIdentifier
+        case identifier: UnresolvedIdentifier => identifier.nameParts
+      }
+      .fold("")(_.map(quoteIfNeeded).mkString("."))
+
+  private def columnsOf(query: LogicalPlan): Seq[ColumnDefinition] = {
+    val schema = spark.sessionState.executePlan(query).analyzed.schema.asNullable
+    DeltaColumnMapping
+      .dropColumnMappingMetadata(schema)
+      .map(ColumnDefinition.fromV1Column(_, spark.sessionState.sqlParser))
+  }
+
+  private def withProperties(before: Existing, added: Map[String, String]): TableReport = {
+    val metadata = before.snapshot.metadata
+    changed(
+      before,
+      before.snapshot.protocol,
+      metadata.copy(configuration = metadata.configuration ++ added),
+      ChangeKind.Ordinary
+    )
+  }
+
+  // Delta rewrites files before the commit that drops some features.
+  private def withoutFeature(
+      before: Existing,
+      feature: String,
+      refused: Seq[Violation]
+  ): TableReport = {
+    val snapshot = before.snapshot
+    val protocol = snapshot.protocol
+    val left = protocol.copy(
+      readerFeatures = protocol.readerFeatures.map(_ - feature),
+      writerFeatures = protocol.writerFeatures.map(_ - feature)
+    )
+    val metadata =
+      if (feature != WriterCompat.Feature) snapshot.metadata
+      else
+        snapshot.metadata
+          .copy(configuration = snapshot.metadata.configuration - WriterCompat.Enabled)
+    changed(before, left, metadata, ChangeKind.DroppingFeature, refused)
+  }
+
+  /** What the statement is refused for before it runs. */
+  private def refusedAtOnce(plan: LogicalPlan): Seq[Violation] =
+    DryRun(spark.sessionState.executePlan(plan).assertAnalyzed()).violations
+
+  /** What the rules find if an existing table is changed to this. */
+  private def changed(
+      before: Existing,
+      protocol: Protocol,
+      metadata: Metadata,
+      kind: ChangeKind,
+      refused: Seq[Violation] = Nil
+  ): TableReport = {
+    val state = stateAfter(before.state, protocol, metadata)
+    val files = LiveFiles.of(before.snapshot, before.state).copy(violations = Nil)
+    val stepFound =
+      if (isEnabled(before.state) && isEnabled(state))
+        state.contract.rules.check(TableChange(before.state, state, kind)).toSeq
+      else Nil
+    inspector.report(
+      ReportKind.WouldBreak,
+      state,
+      SeenVersion.of(before.table, before.snapshot).copy(protocol = protocol, metadata = metadata),
+      files,
+      inspector.findings(state, files, refused ++ stepFound)
+    )
+  }
+
+  private def stateAfter(before: TableState, protocol: Protocol, metadata: Metadata): TableState =
+    inspector
+      .stateOf(before.name, protocol, metadata)
+      .copy(previous = Option.when(isEnabled(before))(before))
+
+  private def isEnabled(state: TableState): Boolean = Contracts.isEnabled(state.properties)
+
+  private def dryRun(plan: LogicalPlan): TableReport = {
+    val outcome = DryRun(spark.sessionState.executePlan(plan).assertCommandExecuted())
+    (outcome.intended, outcome.failure) match {
+      case (Some(intended), _)                           => reached(intended, outcome.violations)
+      case (None, Some(e)) if outcome.violations.isEmpty => failed(plan, e)
+      case _ => unchanged(existing(plan), outcome.violations)
+    }
+  }
+
+  /** The statement came to a commit. */
+  private def reached(intended: Intended, violations: Seq[Violation]): TableReport = {
+    val snapshot = intended.snapshot
+    val isNew = snapshot.version < 0
+    val before =
+      Option.unless(isNew)(inspector.stateOf(intended.table, snapshot.protocol, snapshot.metadata))
+    val state = before.fold(
+      inspector.stateOf(intended.table, intended.protocol, intended.metadata)
+    )(stateAfter(_, intended.protocol, intended.metadata))
+    val files =
+      if (isNew || intended.replacing) LiveFiles.none
+      else LiveFiles.of(snapshot, before.getOrElse(state)).copy(violations = Nil)
+    val judged = before.exists(isEnabled) || isEnabled(state)
+    val findings =
+      if (judged) violations.map(Finding.of(state, _, Severity.Error))
+      else inspector.findings(state, files, Nil)
+    inspector.report(
+      ReportKind.WouldBreak,
+      state,
+      SeenVersion(
+        Some(snapshot.deltaLog.dataPath.toString),
+        Option.unless(isNew)(snapshot.version),
+        Option.unless(isNew)(snapshot.timestamp),
+        intended.protocol,
+        intended.metadata,
+        Nil
+      ),
+      files,
+      findings
+    )
+  }
+
+  /** The statement came to no commit, so that the table stays as it is. */
+  private def unchanged(table: Existing, violations: Seq[Violation]): TableReport = {
+    val files = LiveFiles.of(table.snapshot, table.state)
+    val refusals = violations.map(Finding.of(table.state, _, Severity.Error))
+    inspector.report(
+      ReportKind.WouldBreak,
+      table.state,
+      SeenVersion.of(table.table, table.snapshot),
+      files,
+      refusals ++ inspector.findings(table.state, files, Nil)
+    )
+  }
+
+  // Only Delta's own objections to a table that is there say something about the table.
+  private def failed(plan: LogicalPlan, failure: Throwable): TableReport = failure match {
+    case e: SparkThrowable if Option(e.getCondition).exists(_.startsWith("DELTA_")) =>
+      val report = unchanged(existing(plan), Nil)
+      report.copy(findings = Finding.refusedByDelta(failure.getMessage) +: report.findings)
+    case e => throw e
+  }
+}

@@ -1,0 +1,94 @@
+package org.apache.spark.sql.delta.writercompat.upgrade
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta._
+import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
+import org.apache.spark.sql.delta.schema.SchemaMergingUtils
+import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
+import org.apache.spark.sql.types.{
+  ArrayType,
+  DataType,
+  IntegerType,
+  MapType,
+  MetadataBuilder,
+  StructType
+}
+import org.icebergwritercompat.contract.Contract
+import org.icebergwritercompat.model.{SupportedTypes, TypePromotion}
+
+/** What the metadata and protocol of an existing table become when it gets the feature. */
+object UpgradedMetadata {
+
+  /**
+   * The metadata with the feature: by id, with the ids that fields have, and new ones above all
+   * that were ever given for fields, elements, keys and values without.
+   *
+   * @param widening
+   *   whether bytes and shorts become ints
+   * @param dropped
+   *   the metadata of fields that is left out
+   */
+  def of(
+      metadata: Metadata,
+      contract: Contract,
+      widening: Boolean,
+      dropped: Set[String] = Set.empty
+  ): Metadata = {
+    // Without mapping, Delta finds nothing by an id that the schema may be left with.
+    val known =
+      if (metadata.columnMappingMode != NoMapping) metadata.schema
+      else DeltaColumnMapping.dropColumnMappingMetadata(metadata.schema)
+    val schema = SchemaMergingUtils.transformColumns(known) { (_, field, _) =>
+      val plain = dropped.foldLeft(new MetadataBuilder().withMetadata(field.metadata))(_.remove(_))
+      // A file that is stored otherwise than Iceberg reads it cannot stay.
+      field.copy(metadata = TypePromotion.withoutUnreadable(plain.build()))
+    }
+    val configured = metadata.copy(
+      schemaString = (if (widening) widened(schema) else schema).json,
+      configuration = metadata.configuration -- contract.superseded ++
+        contract.requiredProperties + (contract.property -> "true")
+    )
+    val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
+      newMetadata = configured,
+      oldMetadata = configured,
+      isChangingModeOnExistingTable = false,
+      isOverwritingSchema = false
+    )
+    PhysicalNames.followIds(withIds, settled = Set.empty)
+  }
+
+  /** The protocol for that metadata, without what nothing uses any more and nobody may have. */
+  def protocol(
+      spark: SparkSession,
+      before: Protocol,
+      contract: Contract,
+      metadata: Metadata
+  ): Protocol = {
+    val upgraded =
+      Protocol
+        .upgradeProtocolFromMetadataForExistingTable(spark, metadata, before)
+        .getOrElse(before)
+    upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- contract.features.leftOut))
+  }
+
+  // The files with such a field are all written anew, so how its type came about is past.
+  private def widened(schema: StructType): StructType = StructType(schema.fields.map { field =>
+    val dataType = widened(field.dataType)
+    if (dataType == field.dataType) field
+    else {
+      val metadata = new MetadataBuilder()
+        .withMetadata(field.metadata)
+        .remove(TypeWideningMetadata.TYPE_CHANGES_METADATA_KEY)
+        .build()
+      field.copy(dataType = dataType, metadata = metadata)
+    }
+  })
+
+  private def widened(dataType: DataType): DataType = dataType match {
+    case narrow if SupportedTypes.widensToInt(narrow) => IntegerType
+    case s: StructType                                => widened(s)
+    case a: ArrayType => a.copy(elementType = widened(a.elementType))
+    case m: MapType   => m.copy(keyType = widened(m.keyType), valueType = widened(m.valueType))
+    case other        => other
+  }
+}

@@ -1,0 +1,66 @@
+package org.apache.spark.sql.delta.writercompat.guard
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.delta.writercompat.read.Sessions
+import org.apache.spark.sql.delta.writercompat.upgrade.UpgradeTests
+import org.icebergwritercompat.IcebergWriterCompat
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.reports.Reports
+import org.icebergwritercompat.testing.{SharedSpark, TestTable}
+
+/** Names that look like variables of Spark's are taken to the letter. */
+class VerbatimSuite extends UpgradeTests {
+
+  private def verbatim(statement: String): Unit = {
+    Sessions.verbatim(spark, statement).collect()
+    ()
+  }
+
+  // The session catalog takes no such names; a folder may have any.
+  private def named(): TestTable = {
+    val folder = SharedSpark.freshFolder().resolve(s"t$${spark.app.name}")
+    TestTable(s"delta.`$folder`", folder)
+  }
+
+  test("tables, columns and constraints keep their names, in what is run and in what is offered") {
+    val table = named()
+    val properties = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    verbatim(s"CREATE TABLE ${table.name} (id INT, `a$${x}` INT) USING delta $properties")
+    verbatim(s"INSERT INTO ${table.name} VALUES (1, 2)")
+    Seq("c1", "c2").foreach { constraint =>
+      verbatim(s"ALTER TABLE ${table.name} ADD CONSTRAINT $constraint CHECK (`a$${x}` > 0)")
+    }
+    withConf("x" -> "elsewhere", "spark.sql.variable.substitute" -> "true") {
+      val report = Reports.check(spark, table.name, None)
+      val name = s"delta.`file:${table.folder}`"
+      assert(report.table == name)
+      val argument = s"'${table.name}'".replace("${", "\\u0024{")
+      val byFunction =
+        rows(s"SELECT DISTINCT table_name FROM iceberg_writer_compat_check($argument)")
+      assert(byFunction == Set(s"[$name]"))
+      // Spark substitutes in the text of a statement before anybody else sees it.
+      val inText = intercept[AnalysisException] {
+        spark.sql(s"SELECT * FROM iceberg_writer_compat_check('${table.name}')").collect()
+      }
+      assert(inText.getMessage.contains(s"t${spark.conf.get("spark.app.name")}"))
+      val whole = s"'${table.name}'"
+      val twoPieces = spark.sql(
+        s"SELECT DISTINCT table_name FROM iceberg_writer_compat_check(${whole.replace("${", "$' '{")})"
+      )
+      assert(twoPieces.collect().map(_.getString(0)).toSeq == Seq(name))
+      // What is offered says first that it is meant to the letter.
+      val fix = report.findings.find(_.rule == "B8").get.remedy.text
+      val statement = s"ALTER TABLE $name DROP CONSTRAINT c1"
+      assert(fix == s"SET spark.sql.variable.substitute=false\n$statement")
+      fix.split("\n").foreach(sql)
+      spark.conf.set("spark.sql.variable.substitute", "true")
+      val refusal = intercept[IcebergWriterCompatException](upgrade(table))
+      assert(refusal.getMessage.contains("Run: enable_iceberg_writer_compat("))
+      assert(upgrade(table, drop = Seq("constraints")).changed)
+      assertCompliant(table)
+      assert(table.log.columns.map(_.name) == Seq("id", "a${x}"))
+      assert(spark.conf.get("spark.sql.variable.substitute") == "true")
+      assert(IcebergWriterCompat.isEnabled(spark, table.name))
+    }
+  }
+}
