@@ -548,7 +548,7 @@ def test_pyiceberg_changes_columns(
     with pytest.raises(UnsupportedOperationException, match="FOREIGN_CHANGE"):
         publish(spark, table.name)
     assert catalog.load_table(f"default.{table}").metadata_location == changed
-    arguments = shlex.split(problem.remedy.removeprefix("Run: iceberg-writer-compat "))
+    arguments = shlex.split(problem.remedy.command[0].removeprefix("iceberg-writer-compat "))
     answer = CliRunner().invoke(cli.main, arguments)
     assert answer.exit_code == 0, answer.stderr
     found = catalog.load_table(f"default.{table}")

@@ -23,7 +23,8 @@ object RemedyJson extends StdSerializer[Remedy](classOf[Remedy]) {
     json.writeEndObject()
   }
 
-  private val mapper = JsonMapper.builder().addModule(new SimpleModule().addSerializer(this)).build()
+  private val mapper =
+    JsonMapper.builder().addModule(new SimpleModule().addSerializer(this)).build()
 
   /** The text of a remedy. */
   def of(remedy: Remedy): String = mapper.writeValueAsString(remedy)

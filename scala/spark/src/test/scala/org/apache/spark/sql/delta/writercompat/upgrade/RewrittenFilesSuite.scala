@@ -98,10 +98,16 @@ class RewrittenFilesSuite extends TableSuite {
       TimestampNTZTableFeature,
       WriterCompatTableFeature.of(V1.contract)
     )
+    val merged = snapshot.protocol.merge(Protocol(3, 7).withFeatures(features))
+    // The files that are written have no vectors, and no table with the feature may.
+    val vectors = DeletionVectorsTableFeature.name
     new Retargeted(
       snapshot,
       PhysicalNames.followIds(withIds, settled = Set.empty),
-      snapshot.protocol.merge(Protocol(3, 7).withFeatures(features))
+      merged.copy(
+        readerFeatures = merged.readerFeatures.map(_ - vectors),
+        writerFeatures = merged.writerFeatures.map(_ - vectors)
+      )
     )
   }
 
