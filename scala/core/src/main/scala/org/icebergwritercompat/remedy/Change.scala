@@ -46,7 +46,8 @@ object Change {
   private[remedy] def of(changes: Seq[Change], path: Seq[String], field: StructField): StructField =
     field.copy(
       name = changes
-        .collectFirst { case Name(at, name) if same(at, path) => name }
+        // To the letter: it may be renamed because of another one in other letters.
+        .collectFirst { case Name(at, name) if at == path => name }
         .getOrElse(field.name),
       dataType = typeOf(changes, path, field.dataType),
       nullable = field.nullable || changes.exists {

@@ -234,7 +234,7 @@ class NameRulesSuite extends StepSuite {
       table.copy(moment = Moment.Enabling, asItIs = Some(plain))
     } {
       val mapped = "ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
-      badName(location, s"$mapped; ${rename(name, name.drop(1))}")(name, metadataColumn)
+      badName(location, s"$mapped\n${rename(name, name.drop(1))}")(name, metadataColumn)
     }
     refuses(NoReservedNames, s"$name beside its other names") {
       val taken = CompliantTable.of(s"a INT, $name INT, ${name.drop(1)} INT")
@@ -293,9 +293,14 @@ class NameRulesSuite extends StepSuite {
     refuses(NoEmptyStructs, s"an empty struct in ${shape.name}")(empty)(
       unsupported(adding(s"${shape.sqlPath} STRING"))
     )
-    refuses(NoEmptyStructs, s"an empty struct in ${shape.name} on enabling") {
-      empty.copy(moment = Moment.Enabling)
-    }(unsupported(s"ALTER TABLE db.t DROP COLUMN ${shape.sqlPath}"))
+    test(s"N3 refuses an empty struct in ${shape.name} on enabling, and offers a copy without it") {
+      val found = theOne(NoEmptyStructs.check(empty.copy(moment = Moment.Enabling)))
+      assert((found.condition, found.location) == ((Condition.UnsupportedDataType, shape.location)))
+      val copy = found.remedy.text
+      Statements.assertParsed(copy)
+      assert(copy.startsWith("CREATE TABLE db.t_iceberg ") && copy.endsWith(" FROM db.t"))
+      assert(!copy.contains("<>"))
+    }
     test(s"N3 names a new table without empty structs instead of ${shape.name}") {
       val found = theOne(NoEmptyStructs.check(empty.copy(moment = creating)))
       Statements.assertParsed(found.remedy.text)
