@@ -3,7 +3,7 @@ package org.icebergwritercompat.rules
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.contract.{Moment, TableChange}
 import org.icebergwritercompat.contract.ChangeKind.{Ordinary, Replacing}
-import org.icebergwritercompat.model.{Location, SchemaNode}
+import org.icebergwritercompat.model.{Condition, Location, SchemaNode}
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.NameRules._
 import org.icebergwritercompat.rules.Schemas._
