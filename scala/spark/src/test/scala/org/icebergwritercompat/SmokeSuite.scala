@@ -33,7 +33,7 @@ class SmokeSuite extends AnyFunSuite with SharedSpark {
       sql(s"ALTER TABLE ${table.name} ADD COLUMNS (b SMALLINT)")
     }
     assert(error.getSqlState == "KD00E")
-    assert(error.getMessage.endsWith(s"ALTER TABLE default.${table.name} ADD COLUMNS (b INT)"))
+    assert(error.getMessage.endsWith(s"ALTER TABLE ${table.name} ADD COLUMNS (b INT)"))
 
     assert(IcebergWriterCompat.disable(spark, table.name))
     assert(!IcebergWriterCompat.isEnabled(spark, table.name))

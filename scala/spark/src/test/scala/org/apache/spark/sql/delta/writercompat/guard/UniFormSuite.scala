@@ -163,10 +163,11 @@ class UniFormSuite extends PublishedSuite {
     sql(offered)
     assert(count(copy) == 4)
     assertCompliant(copy)
+    val other = byPath()
     sql(
-      s"CREATE OR REPLACE TABLE ${copy.name} SHALLOW CLONE ${table.name} TBLPROPERTIES ('$formats' = '')"
+      s"CREATE OR REPLACE TABLE ${other.name} SHALLOW CLONE ${table.name} TBLPROPERTIES ('$formats' = '')"
     )
-    assertCompliant(copy)
+    assertCompliant(other)
     val fix = intercept[IcebergWriterCompatException](publish(table)).getMessage
       .split("Run: ")
       .last
