@@ -408,7 +408,7 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     val problems = status(table).get("problems")
     assert(problems.size == 1)
     assert(problems.get(0).get("text").asText.contains("ENTRY_UNREADABLE"))
-    assert(problems.get(0).get("remedy").asText.endsWith(s"'${quoted(table)}' --anew"))
+    assert(problems.get(0).at("/remedy/command/0").asText.endsWith(s"'${quoted(table)}' --anew"))
     assert(condition(publish(table)) == "NOT_PUBLISHABLE.ENTRY_UNREADABLE")
     IcebergWriterCompat.publishAnew(spark, table.name)
     assertSameTable(table)

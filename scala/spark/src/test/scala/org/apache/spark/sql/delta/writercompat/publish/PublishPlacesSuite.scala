@@ -700,7 +700,7 @@ class PublishPlacesSuite extends PublishedSuite {
       val theirs = name(table)
       val listing = FolderListing.of(table.folder)
       assert(problems(table).size == 1 && problems(table).head.contains(told), problems(table))
-      val remedy = status(table).get("problems").get(0).get("remedy").asText
+      val remedy = status(table).get("problems").get(0).at("/remedy/command/0").asText
       assert(remedy.endsWith(s"--discard-changes $theirs"))
       assert(verified(table) == problems(table))
       val refusal = refused(table)(publish(table))
