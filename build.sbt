@@ -18,7 +18,8 @@ addCommandAlias(
     .flatMap { l =>
       val suites =
         if (l == SparkLine.spark41) "*SmokeSuite *GuardSuite *JoinPointSuite" else "*SmokeSuite"
-      l.deltas.tail.map(version => s"${l.projectId}/${Layers.deltaTests(version).id}/testOnly $suites")
+      l.deltas.tail
+        .map(version => s"${l.projectId}/${Layers.deltaTests(version).id}/testOnly $suites")
     }
     .mkString("; ")
 )

@@ -3,9 +3,10 @@ import sbt.Keys._
 import sbt._
 
 /**
- * The three layers of one Spark line, each a project of its own: `core` sees neither a Spark session
- * nor Delta nor Iceberg, `iceberg` sees Iceberg's library, `spark` sees everything. All three are in
- * one jar. A command on the project of the layer `spark` runs in the other two as well.
+ * The three layers of one Spark line, each a project of its own: `core` sees neither a Spark
+ * session nor Delta nor Iceberg, `iceberg` sees Iceberg's library, `spark` sees everything. All
+ * three are in one jar. A command on the project of the layer `spark` runs in the other two as
+ * well.
  */
 final class LineProjects(l: SparkLine) extends CompositeProject {
   import Layers._
@@ -41,7 +42,6 @@ final class LineProjects(l: SparkLine) extends CompositeProject {
 
   override def componentProjects: Seq[Project] = Seq(core, iceberg, spark)
 }
-
 
 /** How the layers are built, and what they are built with. */
 object Layers {
@@ -190,7 +190,9 @@ object Layers {
     )
   }
 
-  /** Writes what the class files name of Delta, and what each tested Delta is at the join points. */
+  /**
+   * Writes what the class files name of Delta, and what each tested Delta is at the join points.
+   */
   def deltaIndex(l: SparkLine) = Def.task {
     (Compile / compile).value
     val classes = (Compile / classDirectory).value
