@@ -266,18 +266,25 @@ object Fix {
 
   /** The same, made anew at each call. */
   private[icebergwritercompat] def copy(table: TableState): Remedy = {
-    val otherNames = IcebergNames.namesForReserved(table)
+    val (selected, partitions) = selection(table.schema, table.partitionColumns)
+    copyOf(table.copy(partitionColumns = partitions), selected)
+  }
+
+  /**
+   * What a copy of rows selects, so that it has supported types and no reserved names, and what it is
+   * then partitioned by; all columns where nothing is selected.
+   */
+  def selection(
+      schema: StructType,
+      partitionColumns: Seq[String]
+  ): (Seq[String], Seq[String]) = {
+    val otherNames = IcebergNames.namesForReserved(SchemaNode.flatten(schema))
     def named(column: String) = otherNames.getOrElse(column, column)
-    val nearest = StructType(
-      table.schema.map(f =>
-        f.copy(name = named(f.name), dataType = SupportedTypes.nearest(f.dataType))
-      )
+    val wanted = StructType(
+      schema.map(f => f.copy(name = named(f.name), dataType = SupportedTypes.nearest(f.dataType)))
     )
-    val same = table.schema.map(_.dataType) == nearest.map(_.dataType) && otherNames.isEmpty
-    copyOf(
-      table.copy(partitionColumns = table.partitionColumns.map(named)),
-      if (same) Nil else Remedy.selected(table.schema, nearest)
-    )
+    val isSame = schema.map(_.dataType) == wanted.map(_.dataType) && otherNames.isEmpty
+    (if (isSame) Nil else Remedy.selected(schema, wanted), partitionColumns.map(named))
   }
 
   private def copyOf(table: TableState, selected: Seq[String]): Remedy =

@@ -36,11 +36,11 @@ object IcebergNames {
   }
 
   /** Names for the columns that have a reserved one. */
-  def namesForReserved(table: TableState): Map[String, String] = {
-    val found = table.columns.filter(isReserved)
+  def namesForReserved(nodes: Seq[SchemaNode]): Map[String, String] = {
+    val found = nodes.filter(isReserved)
     if (found.isEmpty) Map.empty
     else {
-      val index = new IndexByName(table.nodes)
+      val index = new IndexByName(nodes)
       found.map(node => node.path.head -> nameFor(index, node)).toMap
     }
   }

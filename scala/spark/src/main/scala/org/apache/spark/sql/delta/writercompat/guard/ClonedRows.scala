@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.delta.DeltaColumnMapping
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
 import org.apache.spark.sql.delta.writercompat.read.TableStates
-import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
+import org.icebergwritercompat.contract.Fix
+import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 
 import java.util.Locale
@@ -30,18 +30,16 @@ private[writercompat] final class ClonedRows(spark: SparkSession) {
     }
     val version = for (_ <- source.timeTravelOpt; at <- source.snapshot) yield at.version
     val schema = DeltaColumnMapping.dropColumnMappingMetadata(source.metadata.schema)
-    val nearest =
-      StructType(schema.map(f => f.copy(dataType = SupportedTypes.nearest(f.dataType))))
-    val isSame = schema.map(_.dataType) == nearest.map(_.dataType)
+    val (selected, partitions) = Fix.selection(schema, source.metadata.partitionColumns)
     // What a clone takes over from its source is what the copy cannot have.
     val properties = clone.tablePropertyOverrides.filterNot { case (key, _) =>
       key.equalsIgnoreCase(WriterCompat.Enabled) || isDecidedByFeature(key)
     }
     Remedy.CopyInto(
       target(create, clone),
-      if (isSame) Nil else Remedy.selected(schema, nearest),
+      selected,
       name + version.fold("")(number => s" VERSION AS OF $number"),
-      source.metadata.partitionColumns,
+      partitions,
       (properties + (WriterCompat.Enabled -> "true")).toSeq.sorted,
       Option.when(
         create.table.tableType == CatalogTableType.EXTERNAL && create.table.identifier.database.nonEmpty

@@ -309,7 +309,7 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     val woven = ClassFile(original.name, VacuumGuard.weave(original.bytes))
     val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
     val (theirs, ours) =
-      (Call(command, name), Call(s"$delta/writercompat/VacuumGuard", "validFiles"))
+      (Call(command, name), Call(s"$delta/writercompat/publish/VacuumGuard", "validFiles"))
     assert(after.count(_.steps.contains(Right(ours))) == 1)
     assert(before == after.map { method =>
       method.copy(steps =
@@ -352,7 +352,7 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       "commitLarge"
     )
     val woven = ClassFile(original.name, ConvertGuard.weave(original.bytes))
-    val ours = Call(s"$delta/writercompat/ConvertGuard", "beforeConvert")
+    val ours = Call(s"$delta/writercompat/guard/ConvertGuard", "beforeConvert")
     val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
     assert(after.find(_.name == "run").map(_.steps.head).contains(Right(ours)))
     assert(before == after.map(m => m.copy(steps = m.steps.filterNot(_ == Right(ours)))))
@@ -413,7 +413,7 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     val original = classFile("TableFeature$")
     val woven = ClassFile(original.name, FeatureRegistry.weave(original.bytes))
     val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
-    val added = Right(Call(s"$delta/writercompat/FeatureRegistry", "withWriterCompat"))
+    val added = Right(Call(s"$delta/writercompat/feature/FeatureRegistry", "withWriterCompat"))
     assert(after.filter(_.steps.contains(added)).map(_.name) == Seq("allSupportedFeaturesMap"))
     assert(after.map(m => m.copy(steps = m.steps.filterNot(_ == added))) == before)
     assert(
