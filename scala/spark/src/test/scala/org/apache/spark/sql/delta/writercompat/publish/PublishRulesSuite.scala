@@ -69,8 +69,9 @@ class PublishRulesSuite extends PublishedSuite {
       )
       .get("plan")
     assert(plan.get("mode").asText == "blocked")
-    assert(plan.get("statements").elements.asScala.exists { statement =>
-      statement.asText == enabled.getMessageParameters.get("fix")
+    assert(plan.get("remedies").elements.asScala.exists { remedy =>
+      remedy.get("sql").elements.asScala.map(_.asText).mkString("\n") ==
+        enabled.getMessageParameters.get("fix")
     })
   }
 
