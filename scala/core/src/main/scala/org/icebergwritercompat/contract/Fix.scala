@@ -223,7 +223,7 @@ object Fix {
   def useSupportedType(table: TableState, node: SchemaNode): Remedy = table.moment match {
     case _: Moment.Creating                                           => create(table)
     case Moment.Enabling if SupportedTypes.widensToInt(node.dataType) =>
-      WidenColumn(table.name, node.path, IntegerType)
+      widen(table, node, IntegerType)
     // The values of the column would be lost with it.
     case Moment.Enabling => copyInto(table)
     case Moment.Changing if table.previous.isDefined && !isNew(table, fieldAround(table, node)) =>
@@ -271,8 +271,8 @@ object Fix {
   }
 
   /**
-   * What a copy of rows selects, so that it has supported types and no reserved names, and what it is
-   * then partitioned by; all columns where nothing is selected.
+   * What a copy of rows selects, so that it has supported types and no reserved names, and what it
+   * is then partitioned by; all columns where nothing is selected.
    */
   def selection(
       schema: StructType,

@@ -46,7 +46,8 @@ trait Obstructing {
    * @param hasFiles
    *   whether the table has data files, which bind the layout of columns
    */
-  def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle
+  def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+    Obstacle.Blocker
 }
 
 /**
@@ -124,9 +125,6 @@ abstract class TableRule(
     val clauses: Clause*
 ) extends Rule {
 
-  override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-    Obstacle.Blocker
-
   /** The violations of this rule in `table`. */
   def check(table: TableState): Seq[Violation]
 }
@@ -138,9 +136,6 @@ abstract class ChangeRule(
     val why: String,
     val clauses: Clause*
 ) extends Rule {
-
-  override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-    Obstacle.Blocker
 
   /** The violations of this rule in `change`. */
   def check(change: TableChange): Seq[Violation]
