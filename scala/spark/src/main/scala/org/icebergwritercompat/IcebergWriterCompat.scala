@@ -6,15 +6,15 @@ import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
 import org.apache.spark.sql.delta.writercompat.prove.{IcebergRows, Proving}
 import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, PublishWay, Publishing}
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
 import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.model.BuildInfo
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
+import org.icebergwritercompat.iceberg.IcebergLibrary
 
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._

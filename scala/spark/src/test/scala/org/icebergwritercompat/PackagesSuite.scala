@@ -2,8 +2,8 @@ package org.icebergwritercompat
 
 import org.icebergwritercompat.bytecode.{ClassFile, ClassFiles}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.IcebergPublisher
 import org.scalatest.funsuite.AnyFunSuite
+import org.icebergwritercompat.iceberg.publish.IcebergPublisher
 
 /** Which package of the project depends on which, read from the class files. */
 class PackagesSuite extends AnyFunSuite {

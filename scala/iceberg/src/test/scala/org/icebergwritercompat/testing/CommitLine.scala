@@ -4,17 +4,16 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg.TableMetadata
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.spark.sql.types.{LongType, MetadataBuilder, StringType, StructType}
-import org.icebergwritercompat.iceberg.{
+import org.icebergwritercompat.iceberg.publish.IcebergPublisher
+import org.icebergwritercompat.iceberg.source.{
   AddedFile,
   DeltaCommit,
   DeltaVersion,
   FileTotals,
-  Found,
-  IcebergPublisher,
-  PublishTarget,
   RemovedFile,
   TableDefinition
 }
+import org.icebergwritercompat.iceberg.target.{Found, PublishTarget}
 
 /**
  * Publishes commits that no log has, of files that are not there: metadata alone.

@@ -1,13 +1,13 @@
 package org.icebergwritercompat.reports
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.writercompat.read.MalformedLog
 import org.apache.spark.sql.delta.writercompat.report.{TableHistory, TableInspector, WouldBreak}
 import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.TableReport
 import org.icebergwritercompat.upgrade.UpgradeRequest
+import org.apache.spark.sql.delta.writercompat.read.MalformedLog
 
 /** Reports on tables, given by name or path; none of them writes anything. */
 object Reports {

@@ -7,9 +7,9 @@ import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations}
 import org.apache.spark.sql.delta.actions.AddFile
 import org.icebergwritercompat.IcebergWriterCompat
-import org.icebergwritercompat.iceberg.PathTableOperations
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.testing.{CommitLine, MemoryTarget}
+import org.icebergwritercompat.iceberg.target.PathTableOperations
 
 import java.nio.file.{Files, Path, Paths}
 import scala.io.Source

@@ -3,11 +3,12 @@ package org.icebergwritercompat.bench
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations, Snapshot}
 import org.apache.spark.sql.delta.actions.AddFile
-import org.apache.spark.sql.delta.writercompat.read.{DataActions, TableStates}
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.contract.{Moment, Profile}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.{FileStatistics, WriterCompat}
+import org.apache.spark.sql.delta.writercompat.datafiles.DataActions
+import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 import java.nio.file.{Files, Path, Paths}
 import scala.collection.mutable

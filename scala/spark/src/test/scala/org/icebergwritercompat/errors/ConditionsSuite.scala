@@ -16,11 +16,11 @@ import org.icebergwritercompat.contract.{
   Violation
 }
 import org.icebergwritercompat.contracts.V1
-import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.model.{Condition, DataAction}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{CompliantTable, DataFiles, FileRules}
 import org.scalatest.funsuite.AnyFunSuite
+import org.icebergwritercompat.iceberg.IcebergLibrary
 
 import java.net.URL
 import scala.jdk.CollectionConverters._

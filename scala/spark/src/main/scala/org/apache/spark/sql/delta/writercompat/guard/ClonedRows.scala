@@ -4,10 +4,10 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.delta.DeltaColumnMapping
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
-import org.apache.spark.sql.delta.writercompat.read.TableStates
 import org.icebergwritercompat.contract.Fix
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
+import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 import java.util.Locale
 

@@ -6,10 +6,10 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
-import org.apache.spark.sql.delta.writercompat.read.TableStates
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
+import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 /**
  * The files that CONVERT TO DELTA would make a table of.

@@ -3,13 +3,13 @@ package org.apache.spark.sql.delta.writercompat.guard
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
-import org.apache.spark.sql.delta.writercompat.read.RunningStatement
 import org.icebergwritercompat.contract.{Rule, TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.remedy.Remedy.Door
 import org.icebergwritercompat.report.Judgement
+import org.apache.spark.sql.delta.writercompat.read.RunningStatement
 
 import scala.collection.mutable
 import scala.util.control.NoStackTrace

@@ -3,15 +3,11 @@ package org.apache.spark.sql.delta.writercompat.guard
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.Metadata
-import org.apache.spark.sql.delta.writercompat.read.{
-  DataFileAudit,
-  FileHistory,
-  LiveFiles,
-  PhysicalNames
-}
 import org.icebergwritercompat.contract.{TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.rules.{FileRules, SchemaRules}
+import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
+import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
 /** How the feature is switched on for a table that exists. */
 sealed trait Enabling {

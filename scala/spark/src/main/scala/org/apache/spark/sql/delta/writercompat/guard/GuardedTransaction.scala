@@ -21,17 +21,6 @@ import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.delta.writercompat.feature.JoinPoints
 import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, PublishProperties}
-import org.apache.spark.sql.delta.writercompat.read.{
-  Copies,
-  DataActions,
-  DataFileAudit,
-  FileHistory,
-  FileSystemsInReach,
-  MalformedLog,
-  PhysicalNames,
-  RunningStatement,
-  TableStates
-}
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.types.StructField
 import org.icebergwritercompat.contract.{
@@ -47,6 +36,15 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{Location, SupportedTypes, WriterCompat}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{ChangeRules, PropertyRules, ProtocolRules, SchemaRules}
+import org.apache.spark.sql.delta.writercompat.datafiles.{DataActions, DataFileAudit, FileHistory}
+import org.apache.spark.sql.delta.writercompat.read.{
+  Copies,
+  FileSystemsInReach,
+  MalformedLog,
+  PhysicalNames,
+  RunningStatement,
+  TableStates
+}
 
 import java.util.ConcurrentModificationException
 import scala.util.control.NonFatal

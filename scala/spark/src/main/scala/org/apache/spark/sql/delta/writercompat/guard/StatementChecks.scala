@@ -18,7 +18,6 @@ import org.apache.spark.sql.delta.commands.{
 }
 import org.apache.spark.sql.delta.sources.{DeltaDataSource, DeltaSQLConf, DeltaSink}
 import org.apache.spark.sql.delta.writercompat.publish.PublishProperties
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement, TableStates}
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.icebergwritercompat.contract.{ChangeKind, Contract, Fix, Moment, TableChange, TableState}
@@ -27,6 +26,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.ChangeRules
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement, TableStates}
 
 import scala.jdk.CollectionConverters._
 

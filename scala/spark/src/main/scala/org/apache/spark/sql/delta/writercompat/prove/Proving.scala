@@ -4,11 +4,11 @@ import org.apache.iceberg.TableMetadataParser
 import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.writercompat.publish.Publishing
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
 import org.apache.spark.sql.delta.writercompat.report.TableInspector
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.IcebergPublisher
 import org.icebergwritercompat.report.{ColumnFact, PublishedSnapshot, PublishedTable}
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -56,5 +56,5 @@ final class Proving(spark: SparkSession, tableName: String) {
   }
 
   private def versionIn(properties: Map[String, String]): Option[Long] =
-    properties.get(IcebergPublisher.DeltaVersionProperty).flatMap(v => Try(v.toLong).toOption)
+    properties.get(PublishedMetadata.DeltaVersionProperty).flatMap(v => Try(v.toLong).toOption)
 }

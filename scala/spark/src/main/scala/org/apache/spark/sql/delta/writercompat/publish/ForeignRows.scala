@@ -6,9 +6,10 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.actions.AddFile
-import org.apache.spark.sql.delta.writercompat.read.Copies
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.{ForeignCommit, IcebergSchemas, PartitionValues}
+import org.apache.spark.sql.delta.writercompat.read.Copies
+import org.icebergwritercompat.iceberg.publish.ForeignCommit
+import org.icebergwritercompat.iceberg.translate.{IcebergSchemas, PartitionValues}
 
 import scala.util.Try
 

@@ -4,12 +4,12 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.CommittedTransaction
 import org.apache.spark.sql.delta.hooks.PostCommitHook
-import org.apache.spark.sql.delta.writercompat.read.TableStates
 import org.apache.spark.util.{ShutdownHookManager, ThreadUtils}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.PublishProblem
+import org.apache.spark.sql.delta.writercompat.read.TableStates
+import org.icebergwritercompat.iceberg.IcebergLibrary
 
 import java.util.Locale
 import java.util.concurrent.ConcurrentHashMap

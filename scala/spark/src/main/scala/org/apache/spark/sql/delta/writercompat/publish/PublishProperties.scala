@@ -2,15 +2,15 @@ package org.apache.spark.sql.delta.writercompat.publish
 
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.delta.actions.Metadata
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
 import org.icebergwritercompat.model.WriterCompat.{Enabled, Publish, PublishTable}
 import org.icebergwritercompat.remedy.{Change, Remedy}
 import org.icebergwritercompat.remedy.Remedy.Door
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement}
+import org.icebergwritercompat.iceberg.IcebergLibrary
 
 /** The table properties of this project that tell how a table is published. */
 object PublishProperties {

@@ -1,9 +1,9 @@
 package org.apache.spark.sql.delta.writercompat.publish
 
 import org.apache.spark.sql.delta.actions.AddFile
-import org.apache.spark.sql.delta.writercompat.read.DataActions
 import org.icebergwritercompat.contract.{TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.apache.spark.sql.delta.writercompat.datafiles.DataActions
 
 /**
  * Keeps what breaks a rule from being published: readers of Iceberg would see other rows.

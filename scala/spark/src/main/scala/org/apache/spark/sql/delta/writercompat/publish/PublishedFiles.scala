@@ -7,10 +7,10 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.VacuumCommand
 import org.apache.spark.sql.delta.util.DeltaFileOperations
-import org.apache.spark.sql.delta.writercompat.read.TableStates
 import org.icebergwritercompat.errors.IcebergWriterCompatException.vacuumRefused
-import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.model.WriterCompat
+import org.apache.spark.sql.delta.writercompat.read.TableStates
+import org.icebergwritercompat.iceberg.IcebergLibrary
 
 import java.io.{FileNotFoundException, InputStream}
 import java.util.zip.GZIPInputStream

@@ -10,36 +10,38 @@ import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
+import org.icebergwritercompat.contract.Moment
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.model.WriterCompat
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
 import org.apache.spark.sql.delta.writercompat.read.{
   CommitIds,
   DeltaTables,
   FileSystemsInReach,
   TableStates
 }
-import org.icebergwritercompat.contract.Moment
-import org.icebergwritercompat.contracts.Contracts
-import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.{
+import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.iceberg.publish.{ForeignCommit, IcebergPublisher}
+import org.icebergwritercompat.iceberg.source.{
   AddedFile,
-  CatalogSettings,
   CommitMark,
   DeltaCommit,
   DeltaVersion,
   FileTotals,
-  ForeignCommit,
-  Found,
-  IcebergLibrary,
-  IcebergPublisher,
-  PublishTarget,
-  PublishTargets,
   Published,
   RemovedFile,
-  TableDefinition,
+  TableDefinition
+}
+import org.icebergwritercompat.iceberg.target.{
+  CatalogSettings,
+  Found,
+  PublishTarget,
+  PublishTargets,
   WriteOnce
 }
-import org.icebergwritercompat.model.WriterCompat
-import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
 
 import java.io.FileNotFoundException
 import java.nio.file.FileAlreadyExistsException
@@ -120,7 +122,7 @@ final class Publishing(
     PublishResult(
       name,
       metadata.metadataFileLocation,
-      metadata.property(IcebergPublisher.DeltaVersionProperty, null).toLong,
+      metadata.property(PublishedMetadata.DeltaVersionProperty, null).toLong,
       progress.before.flatten,
       Option(metadata.currentSnapshot).map(_.snapshotId),
       progress.published.snapshots,
@@ -347,7 +349,7 @@ final class Publishing(
           "metadata" -> metadata,
           "changes" -> changes.mkString("; ")
         ),
-        Remedy.Publish(name, Seq("discard-changes" -> Some(IcebergPublisher.fileName(metadata))))
+        Remedy.Publish(name, Seq("discard-changes" -> Some(PublishedMetadata.fileName(metadata))))
       )
     }
 
@@ -457,7 +459,7 @@ final class Publishing(
           if theirs.snapshots.last.snapshotId == snapshot =>
         theirs.dead.foreach(publisher.abandon)
       case (theirs: Found.Altered, PublishWay.Discarding(file))
-          if IcebergPublisher.fileName(theirs.metadata.metadataFileLocation) == file =>
+          if PublishedMetadata.fileName(theirs.metadata.metadataFileLocation) == file =>
         theirs.dead.foreach(publisher.abandon)
       case (_: Found.ByOthers, _)                                       => refuseForeign(publisher)
       case (_, PublishWay.Discarding(file)) if !publisher.hasBeen(file) =>

@@ -6,9 +6,9 @@ import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{DeltaCommand, VacuumCommand, VacuumCommandImpl}
 import org.apache.spark.sql.delta.writercompat.feature.Weaving
-import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
 import org.apache.spark.util.{Clock, SerializableConfiguration}
 import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
+import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
 
 import scala.annotation.unused
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat.read
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.util.DeltaCommitFileProvider
-import org.icebergwritercompat.iceberg.CommitMark
+import org.icebergwritercompat.iceberg.source.CommitMark
 
 import java.io.FileNotFoundException
 import java.nio.charset.StandardCharsets.UTF_8

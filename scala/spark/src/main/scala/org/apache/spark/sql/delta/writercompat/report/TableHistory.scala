@@ -3,13 +3,6 @@ package org.apache.spark.sql.delta.writercompat.report
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
-import org.apache.spark.sql.delta.writercompat.read.{
-  DataActions,
-  DeltaTables,
-  FileSystemsInReach,
-  LiveFiles,
-  TableStates
-}
 import org.icebergwritercompat.contract.{
   ChangeKind,
   Rule,
@@ -29,6 +22,8 @@ import org.icebergwritercompat.report.{
   Severity,
   TableReport
 }
+import org.apache.spark.sql.delta.writercompat.datafiles.{DataActions, LiveFiles}
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, FileSystemsInReach, TableStates}
 
 import java.time.Instant
 import scala.collection.mutable

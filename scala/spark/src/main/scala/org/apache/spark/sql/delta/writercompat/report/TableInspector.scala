@@ -6,14 +6,6 @@ import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
 import org.apache.spark.sql.delta.writercompat.publish.Publishing
-import org.apache.spark.sql.delta.writercompat.read.{
-  DataFileAudit,
-  DeltaTables,
-  FileHistory,
-  LiveFiles,
-  MalformedLog,
-  TableStates
-}
 import org.icebergwritercompat.contract.{Moment, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.report.{
@@ -28,6 +20,8 @@ import org.icebergwritercompat.report.{
   Verdict
 }
 import org.icebergwritercompat.rules.{FileRules, NameRules}
+import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, TableStates}
 
 import java.time.Instant
 

@@ -10,7 +10,6 @@ import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.schema.SchemaMergingUtils
 import org.apache.spark.sql.delta.writercompat.guard.{DryRun, Intended}
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, LiveFiles, PhysicalNames}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.contract.{ChangeKind, TableChange, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
@@ -18,6 +17,8 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{Finding, ReportKind, Severity, TableReport}
+import org.apache.spark.sql.delta.writercompat.datafiles.LiveFiles
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, PhysicalNames}
 
 import java.util.Locale
 import scala.util.Try

@@ -12,13 +12,13 @@ import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.delta.writercompat.guard.GuardedTransaction
-import org.apache.spark.sql.delta.writercompat.read.{Copies, Described, Footers, TableStates}
 import org.apache.spark.sql.functions.{col, substring_index}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.apache.spark.sql.delta.writercompat.read.{Copies, Described, Footers, TableStates}
 
 import java.util.UUID
 import scala.util.control.NonFatal

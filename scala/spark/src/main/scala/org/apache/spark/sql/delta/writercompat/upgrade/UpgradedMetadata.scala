@@ -4,7 +4,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.schema.SchemaMergingUtils
-import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 import org.apache.spark.sql.types.{
   ArrayType,
   DataType,
@@ -15,6 +14,7 @@ import org.apache.spark.sql.types.{
 }
 import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.model.{SupportedTypes, TypePromotion}
+import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
 /** What the metadata and protocol of an existing table become when it gets the feature. */
 object UpgradedMetadata {

@@ -9,19 +9,6 @@ import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
 import org.apache.spark.sql.delta.writercompat.guard.GuardedTransaction
-import org.apache.spark.sql.delta.writercompat.read.{
-  AddFiles,
-  Copies,
-  DataActions,
-  DataFileAudit,
-  DeltaTables,
-  Described,
-  Footers,
-  LiveFiles,
-  MalformedLog,
-  Sessions,
-  TableStates
-}
 import org.apache.spark.sql.delta.writercompat.report.{SeenVersion, TableInspector}
 import org.apache.spark.sql.functions.{broadcast, col}
 import org.apache.spark.util.SerializableConfiguration
@@ -45,6 +32,21 @@ import org.icebergwritercompat.report.{
 }
 import org.icebergwritercompat.upgrade.{Drop, FileReason, FileUpgrade, Renaming, UpgradeRequest}
 import org.slf4j.LoggerFactory
+import org.apache.spark.sql.delta.writercompat.datafiles.{
+  AddFiles,
+  DataActions,
+  DataFileAudit,
+  LiveFiles
+}
+import org.apache.spark.sql.delta.writercompat.read.{
+  Copies,
+  DeltaTables,
+  Described,
+  Footers,
+  MalformedLog,
+  Sessions,
+  TableStates
+}
 
 import scala.annotation.tailrec
 import scala.collection.mutable

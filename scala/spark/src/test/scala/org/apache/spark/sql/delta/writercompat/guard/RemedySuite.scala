@@ -1,10 +1,10 @@
 package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
-import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
+import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.nio.file.Files
 import scala.util.Try

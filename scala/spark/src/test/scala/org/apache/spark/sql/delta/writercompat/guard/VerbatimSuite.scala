@@ -1,12 +1,12 @@
 package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.delta.writercompat.read.Sessions
 import org.apache.spark.sql.delta.writercompat.upgrade.UpgradeTests
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
+import org.apache.spark.sql.delta.writercompat.read.Sessions
 
 /** Names that look like variables of Spark's are taken to the letter. */
 class VerbatimSuite extends UpgradeTests {

@@ -6,7 +6,6 @@ import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.delta.writercompat.{OnThread, TableSuite}
-import org.apache.spark.sql.delta.writercompat.read.{DataFileAudit, DeltaTables}
 import org.apache.spark.sql.delta.writercompat.report.{TableInspector, WouldBreak}
 import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.functions.lit
@@ -14,6 +13,8 @@ import org.apache.spark.sql.streaming.Trigger
 import org.icebergwritercompat.docs.RulesPage
 import org.icebergwritercompat.rules.FooterRules
 import org.icebergwritercompat.testing.{ForeignFiles, TestTable}
+import org.apache.spark.sql.delta.writercompat.datafiles.DataFileAudit
+import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._

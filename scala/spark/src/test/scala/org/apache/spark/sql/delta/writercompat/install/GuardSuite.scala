@@ -8,9 +8,9 @@ import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.writercompat.{OnThread, RecordingObserver, TableSuite}
 import org.apache.spark.sql.delta.writercompat.feature.JoinPoints
 import org.apache.spark.sql.delta.writercompat.guard.{GuardedTransaction, GuardingObserver}
-import org.apache.spark.sql.delta.writercompat.read.Copies
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.TestTable
+import org.apache.spark.sql.delta.writercompat.read.Copies
 
 import java.nio.file.Files
 import java.util.concurrent.{Callable, Executors, TimeUnit}

@@ -24,7 +24,6 @@ import org.apache.spark.sql.delta.writercompat.guard.{
   GuardingObserver
 }
 import org.apache.spark.sql.delta.writercompat.publish.VacuumGuard
-import org.apache.spark.sql.delta.writercompat.read.{CommitIds, FileHistory, PhysicalNames}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
@@ -33,6 +32,8 @@ import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.testing.SharedSpark
 import org.scalatest.funsuite.AnyFunSuite
+import org.apache.spark.sql.delta.writercompat.datafiles.FileHistory
+import org.apache.spark.sql.delta.writercompat.read.{CommitIds, PhysicalNames}
 
 import java.io.FileNotFoundException
 import java.lang.reflect.Modifier

@@ -5,11 +5,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.{ManifestFiles, SortOrder, Table}
 import org.apache.iceberg.types.Types.IntegerType
 import org.apache.spark.sql.delta.DeltaLog
-import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{FolderListing, SharedSpark, TestTable}
+import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
@@ -605,7 +605,7 @@ class PublishPlacesSuite extends PublishedSuite {
     val delta = DeltaTables.find(spark, table.name)
     // As if the process had ended before it was published.
     val writer = new ForeignRows(delta.deltaLog, None, metadata(table))
-    val commit = org.icebergwritercompat.iceberg.ForeignCommit
+    val commit = org.icebergwritercompat.iceberg.publish.ForeignCommit
     val commits = commit.of(
       metadata(table),
       iceberg(table).asInstanceOf[org.apache.iceberg.BaseTable].operations,

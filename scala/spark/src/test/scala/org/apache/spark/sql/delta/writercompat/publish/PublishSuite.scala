@@ -3,9 +3,9 @@ package org.apache.spark.sql.delta.writercompat.publish
 import org.apache.iceberg.data.IcebergGenerics
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.spark.sql.delta.stats.StatisticsCollection
-import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark, TestTable}
+import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._

@@ -7,9 +7,9 @@ import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Types
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.delta.writercompat.TableSuite
-import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.testing.TestTable
+import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.net.URI
 import java.nio.ByteBuffer

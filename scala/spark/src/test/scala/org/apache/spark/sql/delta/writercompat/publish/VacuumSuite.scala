@@ -3,8 +3,8 @@ package org.apache.spark.sql.delta.writercompat.publish
 import io.delta.tables.DeltaTable
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.commands.VacuumCommand
-import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 import org.icebergwritercompat.testing.{FolderListing, TestTable}
+import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}

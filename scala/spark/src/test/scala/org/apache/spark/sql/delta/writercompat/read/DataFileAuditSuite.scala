@@ -9,6 +9,7 @@ import org.icebergwritercompat.contract.{Moment, Profile, TableState}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.DataFile
 import org.icebergwritercompat.testing.{FolderState, ForeignFiles, TestTable}
+import org.apache.spark.sql.delta.writercompat.datafiles.DataFileAudit
 
 import java.net.URI
 import java.nio.file.{Files, Path}

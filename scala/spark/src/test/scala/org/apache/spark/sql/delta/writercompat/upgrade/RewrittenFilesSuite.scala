@@ -12,12 +12,13 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.writercompat.TableSuite
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatTableFeature
-import org.apache.spark.sql.delta.writercompat.read.{DataFileAudit, PhysicalNames, TableStates}
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.contract.{Moment, Profile, TableState}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.{FolderListing, ForeignFiles, TestTable}
+import org.apache.spark.sql.delta.writercompat.datafiles.DataFileAudit
+import org.apache.spark.sql.delta.writercompat.read.{PhysicalNames, TableStates}
 
 import java.net.URI
 import java.nio.file.{Files, Path}

@@ -1,0 +1,129 @@
+package org.icebergwritercompat.iceberg.metadata
+
+import com.fasterxml.jackson.core.{JsonEncoding, JsonFactory, JsonGenerator}
+import org.apache.iceberg._
+import org.apache.iceberg.relocated.com.google.common.collect.MapMaker
+
+import java.io.{ByteArrayOutputStream, OutputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/**
+ * Metadata as JSON, with the fields that `TableMetadataParser` writes. Each version lists all
+ * snapshots: the text of each is made once, and kept for as long as the snapshot itself is.
+ *
+ * What takes a generator of Iceberg's library cannot be called: its bundles have one of their own.
+ */
+private[iceberg] object MetadataJson {
+
+  /** Writes metadata; the stream is left open. */
+  def write(table: TableMetadata, out: OutputStream): Unit =
+    if (table.formatVersion == formatVersion)
+      new Writing(table, out)
+        .all(table.snapshots.asScala.iterator.map(textOf), table.refs.asScala, whole = true)
+    else out.write(TableMetadataParser.toJson(table).getBytes(UTF_8))
+
+  /** The text of metadata that has one snapshot, or none, and no past. */
+  def withoutPast(table: TableMetadata, current: Option[Snapshot]): String = {
+    val out = new ByteArrayOutputStream
+    new Writing(table, out).all(current.iterator.map(encode), Nil, whole = false)
+    out.toString(UTF_8)
+  }
+
+  private val formatVersion = 2
+
+  // By identity: what has the same id elsewhere may name other files.
+  private val known = new MapMaker().weakKeys().makeMap[Snapshot, Array[Byte]]()
+
+  private def textOf(snapshot: Snapshot): Array[Byte] = known.computeIfAbsent(snapshot, encode(_))
+
+  private def encode(snapshot: Snapshot): Array[Byte] =
+    SnapshotParser.toJson(snapshot, false).getBytes(UTF_8)
+
+  private val factory = new JsonFactory().disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET)
+
+  private final class Writing(table: TableMetadata, out: OutputStream) {
+
+    private val json = factory.createGenerator(out, JsonEncoding.UTF8)
+
+    def all(
+        snapshots: Iterator[Array[Byte]],
+        refs: Iterable[(String, SnapshotRef)],
+        whole: Boolean
+    ): Unit = Using.resource(json) { _ =>
+      json.writeStartObject()
+      json.writeNumberField("format-version", formatVersion)
+      json.writeStringField("table-uuid", table.uuid)
+      json.writeStringField("location", table.location)
+      json.writeNumberField("last-sequence-number", table.lastSequenceNumber)
+      json.writeNumberField("last-updated-ms", table.lastUpdatedMillis)
+      json.writeNumberField("last-column-id", table.lastColumnId)
+      json.writeNumberField("current-schema-id", table.currentSchemaId)
+      list("schemas", table.schemas.asScala.map(SchemaParser.toJson(_)))
+      json.writeNumberField("default-spec-id", table.defaultSpecId)
+      list("partition-specs", table.specs.asScala.map(PartitionSpecParser.toJson(_)))
+      json.writeNumberField("last-partition-id", table.lastAssignedPartitionId)
+      json.writeNumberField("default-sort-order-id", table.defaultSortOrderId)
+      list("sort-orders", table.sortOrders.asScala.map(SortOrderParser.toJson(_)))
+      fields("properties", table.properties.asScala)(json.writeString(_))
+      val current = Option(table.currentSnapshot).fold(-1L)(_.snapshotId)
+      json.writeNumberField("current-snapshot-id", current)
+      if (whole) fields("refs", refs)(ref => json.writeRawValue(SnapshotRefParser.toJson(ref)))
+      encoded("snapshots", snapshots)
+      if (whole) {
+        list("statistics", table.statisticsFiles.asScala.map(StatisticsFileParser.toJson(_)))
+        list(
+          "partition-statistics",
+          table.partitionStatisticsFiles.asScala.map(PartitionStatisticsFileParser.toJson(_))
+        )
+        entries("snapshot-log", table.snapshotLog.asScala) { entry =>
+          json.writeNumberField("timestamp-ms", entry.timestampMillis)
+          json.writeNumberField("snapshot-id", entry.snapshotId)
+        }
+        entries("metadata-log", table.previousFiles.asScala) { entry =>
+          json.writeNumberField("timestamp-ms", entry.timestampMillis)
+          json.writeStringField("metadata-file", entry.file)
+        }
+      }
+      json.writeEndObject()
+    }
+
+    private def list(name: String, texts: Iterable[String]): Unit = {
+      json.writeArrayFieldStart(name)
+      texts.foreach(json.writeRawValue(_))
+      json.writeEndArray()
+    }
+
+    private def fields[T](name: String, all: Iterable[(String, T)])(write: T => Unit): Unit = {
+      json.writeObjectFieldStart(name)
+      all.foreach { case (key, value) =>
+        json.writeFieldName(key)
+        write(value)
+      }
+      json.writeEndObject()
+    }
+
+    private def entries[T](name: String, all: Iterable[T])(write: T => Unit): Unit = {
+      json.writeArrayFieldStart(name)
+      all.foreach { entry =>
+        json.writeStartObject()
+        write(entry)
+        json.writeEndObject()
+      }
+      json.writeEndArray()
+    }
+
+    // Past the generator, which would look at each character once more.
+    private def encoded(name: String, values: Iterator[Array[Byte]]): Unit = {
+      json.writeFieldName(name)
+      json.writeRawValue("[")
+      json.flush()
+      values.zipWithIndex.foreach { case (value, i) =>
+        if (i > 0) out.write(',')
+        out.write(value)
+      }
+      out.write(']')
+    }
+  }
+}

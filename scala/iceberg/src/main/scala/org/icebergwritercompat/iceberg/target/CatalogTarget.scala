@@ -1,0 +1,330 @@
+package org.icebergwritercompat.iceberg.target
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg.{HasTableOperations, TableMetadata, TableOperations}
+import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
+import org.apache.iceberg.exceptions._
+import org.apache.iceberg.io.{FileIO, LocationProvider}
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.metadata.MetadataTimes
+
+import java.util.concurrent.{ExecutionException, Executors, TimeUnit, TimeoutException}
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import scala.util.{Success, Try}
+
+/** Where metadata goes on, as it says itself. */
+private[iceberg] final case class CatalogPlace(catalog: String, table: String) {
+
+  def properties: Map[String, String] =
+    Map(CatalogPlace.catalogProperty -> catalog, CatalogPlace.tableProperty -> table)
+}
+
+private[iceberg] object CatalogPlace {
+
+  private val catalogProperty = "delta-catalog"
+
+  private val tableProperty = "delta-catalog-table"
+
+  def of(metadata: TableMetadata): Option[CatalogPlace] =
+    for {
+      catalog <- Option(metadata.property(catalogProperty, null))
+      table <- Option(metadata.property(tableProperty, null))
+    } yield CatalogPlace(catalog, table)
+}
+
+/** Where a table is published. */
+object PublishTargets {
+
+  /**
+   * The target that the session asks for.
+   *
+   * @param wanted
+   *   the parts of the table's name in a catalog, if it has one
+   */
+  def of(
+      name: String,
+      root: Path,
+      conf: Configuration,
+      writeOnce: WriteOnce,
+      settings: Option[CatalogSettings],
+      wanted: Option[Seq[String]]
+  ): PublishTarget = {
+    val path = new PathTableOperations(name, root, conf, writeOnce)
+    settings.fold[PublishTarget](path) { catalog =>
+      if (catalog.isHadoop)
+        new PathTableOperations(name, root, conf, writeOnce, Some(inWarehouse(name, root, catalog)))
+      else {
+        def known = path.goesOnIn
+          .filter(_.catalog == catalog.place)
+          .map(place => TableIdentifier.parse(place.table))
+        val identifier = wanted.map(parts => TableIdentifier.of(parts: _*)).orElse(known).getOrElse {
+          throw IcebergWriterCompatException.notPublishable(
+            "NO_NAME",
+            Map("table" -> name, "catalog" -> catalog.place)
+          )
+        }
+        new CatalogTarget(
+          name,
+          root,
+          catalog,
+          IcebergCatalogs.open(catalog, conf),
+          identifier,
+          path
+        )
+      }
+    }
+  }
+
+  // A Hadoop catalog has no names but those of folders.
+  private def inWarehouse(name: String, root: Path, catalog: CatalogSettings): String = {
+    val warehouse = catalog.properties.getOrElse("warehouse", "")
+    val parent = s"${new Path(warehouse).toUri.getPath.stripSuffix("/")}/"
+    val folder = root.toUri.getPath
+    if (!folder.startsWith(parent))
+      throw IcebergWriterCompatException.notPublishable(
+        "NOT_IN_WAREHOUSE",
+        Map("table" -> name, "folder" -> root.toString, "warehouse" -> warehouse)
+      )
+    folder.stripPrefix(parent).replace('/', '.')
+  }
+}
+
+/**
+ * The Iceberg metadata of a table in a catalog.
+ *
+ * Metadata is begun in the table's folder, where it says in which catalog it goes on, and then
+ * registered there. So no publisher that does not know of the catalog can go on with it by itself,
+ * and what is in the folder already is taken over as it is.
+ */
+private[iceberg] final class CatalogTarget(
+    name: String,
+    root: Path,
+    settings: CatalogSettings,
+    catalog: Catalog,
+    identifier: TableIdentifier,
+    path: PathTableOperations
+) extends PublishTarget {
+
+  private val place = CatalogPlace(settings.place, identifier.toString)
+
+  override def properties: Map[String, String] = place.properties
+
+  override def catalogTable: Option[String] = Some(identifier.toString)
+
+  private var operations: Option[TableOperations] = None
+
+  // One failure is not to be followed by that of a catalog that was closed for it.
+  private var seen: Option[Try[Found]] = None
+
+  // What was looked at and is then changed here is as it was written.
+  private var changed = false
+
+  private def inCatalog[T](call: => T): T =
+    try call
+    catch {
+      case e: CommitFailedException       => throw e
+      case e: CommitStateUnknownException => throw e
+      case NonFatal(e)                    => throw IcebergCatalogs.failed(settings, e)
+    }
+
+  override def found(): Found = {
+    if (seen.isEmpty) seen = Some(Try(look()))
+    seen.get.get
+  }
+
+  override def refresh(): TableMetadata = {
+    seen = None
+    current()
+  }
+
+  private def look(): Found =
+    try entry()
+    catch {
+      case e: IcebergWriterCompatException => throw e
+      case NonFatal(e) if !isNamed         => throw IcebergCatalogs.failed(settings, e)
+      // Once more, as others may have gone on and cleared away what the catalog named.
+      case e: NotFoundException => Try(entry()).getOrElse(cannotBeRead(e))
+      case NonFatal(e)          => cannotBeRead(e)
+    }
+
+  private def entry(): Found = loaded().fold(unnamed)(classify)
+
+  // Iceberg tries for a minute and a half to read a file that breaks off.
+  private def loaded(): Option[TableMetadata] = {
+    val thread = Executors.newSingleThreadExecutor()
+    try {
+      val loading = thread.submit(() => load().map(_.current()))
+      try loading.get(patienceMillis, TimeUnit.MILLISECONDS)
+      catch {
+        case _: TimeoutException =>
+          path.damagedByCatalog.foreach(damage => throw new NotFoundException("%s", damage))
+          loading.get()
+      }
+    } catch {
+      case e: ExecutionException => throw e.getCause
+    } finally thread.shutdownNow()
+  }
+
+  private val patienceMillis = 3000L
+
+  // Under another name the table may have left what others have committed.
+  private def unnamed: Found = path.found() match {
+    case left: Found.ByOthers if left.lost.nonEmpty => left
+    case _                                          => Found.Absent
+  }
+
+  private def cannotBeRead(e: Throwable): Found =
+    (e, path.damagedByCatalog) match {
+      case (_, damages) if isOurs && damages.nonEmpty => PublishTarget.lost(damages)
+      case (_: NotFoundException, _) if isOurs        =>
+        Found.Lost(s"the metadata that the catalog names is missing (${e.getMessage})", Nil)
+      case _ =>
+        Found.Unreadable(
+          IcebergWriterCompatException.notPublishable(
+            "ENTRY_UNREADABLE",
+            Map(
+              "table" -> name,
+              "catalog" -> settings.place,
+              "catalogTable" -> identifier.toString,
+              "cause" -> String.valueOf(e.getMessage).linesIterator.nextOption().getOrElse("")
+            )
+          )
+        )
+    }
+
+  // A catalog that answers this is there.
+  private def isNamed: Boolean =
+    Try(catalog.listTables(identifier.namespace).contains(identifier)).getOrElse(false)
+
+  private def load(): Option[TableOperations] = {
+    operations match {
+      case Some(known) => known.refresh()
+      case None        =>
+        operations =
+          try Some(operationsOf(catalog.loadTable(identifier)))
+          catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+    }
+    operations
+  }
+
+  private def classify(metadata: TableMetadata): Found =
+    if (!Found.isOurs(metadata) || !isHere(metadata)) Found.Line(metadata)
+    else
+      Found.byOthers(metadata, None).getOrElse {
+        if (changed) Found.Line(metadata) else PublishTarget.whole(metadata, io())
+      }
+
+  // The folder tells whose a name is that the catalog cannot tell any more.
+  private lazy val isOurs: Boolean = path.goesOnIn.contains(place)
+
+  private def isHere(metadata: TableMetadata): Boolean =
+    Found.samePlace(new Path(metadata.location), root)
+
+  private def operationsOf(table: AnyRef): TableOperations =
+    table.asInstanceOf[HasTableOperations].operations
+
+  override def abandon(lost: Found.Lost): Unit = { found(); seen = Some(Success(lost)) }
+
+  override def putAside(file: String): Unit = path.putAside(file)
+
+  override def setAside: Seq[String] = path.setAside
+
+  override def check(metadata: TableMetadata): Unit =
+    if (!isHere(metadata) && !isLeftBehind)
+      throw IcebergWriterCompatException.notPublishable(
+        "NAME_TAKEN",
+        Map(
+          "table" -> name,
+          "catalog" -> settings.place,
+          "catalogTable" -> identifier.toString,
+          "folder" -> metadata.location
+        )
+      )
+
+  private def isLeftBehind: Boolean = found() match {
+    case theirs: Found.ByOthers => !isHere(theirs.metadata)
+    case _                      => false
+  }
+
+  override def takeOver(): Unit = found() match {
+    case Found.Unreadable(refusal)           => throw refusal
+    case _: Found.Lost                       =>
+    case _ if isLeftBehind                   =>
+    case Found.Line(_) | (_: Found.ByOthers) =>
+      val metadata = current()
+      PublishedMetadata.versionOf(name, metadata)
+      check(metadata)
+      // Somebody has registered it here, and the folder is to know.
+      if (!CatalogPlace.of(metadata).contains(place))
+        Option(path.current()).filterNot(CatalogPlace.of(_).contains(place)).foreach(move)
+    case Found.Absent =>
+      Option(path.current()).foreach { metadata =>
+        PublishedMetadata.versionOf(name, metadata)
+        CatalogPlace.of(metadata) match {
+          case Some(`place`) => register(metadata)
+          case None          => register(move(metadata))
+          case Some(_)       => path.check(metadata)
+        }
+      }
+  }
+
+  private def move(metadata: TableMetadata): TableMetadata = {
+    val moved = TableMetadata.buildFrom(metadata).setProperties(properties.asJava)
+    path.commit(metadata, MetadataTimes.build(moved, Some(metadata)))
+    path.refresh()
+  }
+
+  private def register(metadata: TableMetadata): Unit = {
+    val found = inCatalog {
+      createNamespace(identifier.namespace)
+      try Some(operationsOf(catalog.registerTable(identifier, metadata.metadataFileLocation)))
+      catch { case _: AlreadyExistsException => None }
+    }
+    operations = found
+    seen = None
+    // Somebody else has registered the same, or another table is called so.
+    if (found.isEmpty) check(current())
+  }
+
+  private def createNamespace(namespace: Namespace): Unit = catalog match {
+    case catalog: SupportsNamespaces if !namespace.isEmpty && !catalog.namespaceExists(namespace) =>
+      try catalog.createNamespace(namespace)
+      catch { case _: AlreadyExistsException => }
+    case _ =>
+  }
+
+  override def commit(base: TableMetadata, metadata: TableMetadata): Unit = {
+    (found(), base) match {
+      case (lost: Found.Lost, null) =>
+        path.abandon(lost)
+        path.commit(null, metadata)
+        inCatalog(catalog.dropTable(identifier, false))
+        register(path.refresh())
+      case (_, null) =>
+        path.commit(null, metadata)
+        register(path.refresh())
+      case _ => inCatalog(operations.get.commit(base, metadata))
+    }
+    changed = true
+    seen = None
+  }
+
+  override def misleading: Option[String] = found() match {
+    case Found.Absent =>
+      Option(path.current()).flatMap(CatalogPlace.of).filter(_ != place).map { other =>
+        s"It is published in the Iceberg catalog ${other.catalog} as ${other.table}."
+      }
+    case _ => None
+  }
+
+  override def mend(): Unit = ()
+
+  override def io(): FileIO = path.io()
+
+  override def metadataFileLocation(fileName: String): String = path.metadataFileLocation(fileName)
+
+  override def locationProvider(): LocationProvider = path.locationProvider()
+}

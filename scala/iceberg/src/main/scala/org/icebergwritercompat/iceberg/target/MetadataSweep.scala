@@ -1,0 +1,142 @@
+package org.icebergwritercompat.iceberg.target
+
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
+import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+/**
+ * Removes from the folder of a table's metadata what no reader can need any more.
+ *
+ * A file goes only if it is called as this project and Iceberg's library call theirs, the metadata
+ * does not lead to it, and it is so old that nobody who writes or reads it can still be at work.
+ */
+object MetadataSweep {
+
+  /**
+   * @param table
+   *   the metadata that readers see
+   * @param before
+   *   what was written later is kept, in milliseconds
+   */
+  def apply(table: TableMetadata, operations: TableOperations, before: Long): Unit =
+    operations.io match {
+      case io: FileIO with SupportsPrefixOperations =>
+        val files = io.listPrefix(folderOf(operations).toString).asScala.toSeq
+        val inUse = this.inUse(table)
+        val current = line(new Path(table.metadataFileLocation).getName)
+        def isPast(file: FileInfo): Boolean = line(name(file)).exists { of =>
+          !inUse(key(file.location)) && current.exists(c =>
+            of.kind == c.kind && of.number < c.number
+          )
+        }
+        // What a catalog goes on with was begun in the folder, and stays a sign of that.
+        val others = files.filter { file =>
+          line(name(file)).exists(of => of.kind == catalogs || current.forall(_.kind == of.kind)) &&
+          !inUse(key(file.location)) && !isPast(file)
+        }
+        // Metadata that is not of this line may lead to any file.
+        if (others.isEmpty) {
+          val old = files.filter(_.createdAtMillis < before)
+          val unused = old.filter { file =>
+            temporaryFile.matches(name(file)) || isPast(file)
+          }
+          delete(io, unused ++ unreferenced(table, io, files, before))
+        }
+      case _ =>
+    }
+
+  /**
+   * Removes the versions of the metadata that a commit has dropped from its list of previous ones.
+   *
+   * Those of the other kind stay: what a catalog goes on with was begun in the folder.
+   *
+   * @param before
+   *   the metadata before the commit
+   */
+  def outnumbered(before: TableMetadata, operations: TableOperations): Unit = {
+    val table = operations.current()
+    val listed = table.previousFiles.asScala.map(_.file).toSet
+    val dropped = before.previousFiles.asScala.map(_.file).filterNot(listed)
+    if (dropped.nonEmpty) {
+      val current = line(new Path(table.metadataFileLocation).getName)
+      val folder = key(folderOf(operations).toString)
+      dropped
+        .filter { file =>
+          val path = new Path(file)
+          key(path.getParent.toString) == folder && line(path.getName).exists { of =>
+            current.exists(c => of.kind == c.kind && of.number < c.number)
+          }
+        }
+        // Whoever finds one is to find those after it.
+        .foreach(file => Try(operations.io.deleteFile(file)))
+    }
+  }
+
+  private def inUse(table: TableMetadata): Set[String] =
+    (table.metadataFileLocation +: table.previousFiles.asScala.toSeq.map(_.file)).map(key).toSet
+
+  private def folderOf(operations: TableOperations): Path =
+    new Path(operations.metadataFileLocation("x")).getParent
+
+  /**
+   * Each snapshot has manifests of the one before, and new ones. So what was written before the
+   * oldest that is kept, and is not in that one, is in none that follows it.
+   */
+  private def unreferenced(
+      table: TableMetadata,
+      io: FileIO,
+      files: Seq[FileInfo],
+      before: Long
+  ): Seq[FileInfo] = {
+    val snapshots = table.snapshots.asScala.toSeq
+    val lists = snapshots.map(snapshot => key(snapshot.manifestListLocation)).toSet
+    val line = SnapshotHistory.line(table).toSeq
+    val oldest = line.lastOption
+    val since = oldest.fold(Option(before)) { snapshot =>
+      val list = key(snapshot.manifestListLocation)
+      files.find(file => key(file.location) == list).map(_.createdAtMillis)
+    }
+    val settled = files.filter { file =>
+      avroFile.matches(name(file)) && !lists(key(file.location)) &&
+      file.createdAtMillis < before && since.exists(file.createdAtMillis <= _)
+    }
+    if (settled.isEmpty) Nil
+    else {
+      val others = snapshots.toSet.diff(line.toSet)
+      val manifests = (oldest ++ others).iterator
+        .flatMap(SnapshotHistory.copy(_).allManifests(io).asScala)
+        .map(manifest => key(manifest.path))
+        .toSet
+      settled.filterNot(file => manifests(key(file.location)))
+    }
+  }
+
+  private def delete(io: FileIO, files: Seq[FileInfo]): Unit =
+    if (files.nonEmpty) CatalogUtil.deleteFiles(io, files.map(_.location).asJava, "metadata")
+
+  private val (paths, catalogs) = ("v", "")
+
+  private final case class Line(kind: String, number: BigInt)
+
+  // Metadata files are numbered, those of path tables and those of catalogs in their own way.
+  private def line(name: String): Option[Line] = name match {
+    case pathFile(number)    => Some(Line(paths, BigInt(number)))
+    case catalogFile(number) => Some(Line(catalogs, BigInt(number)))
+    case _                   => None
+  }
+
+  private def name(file: FileInfo): String = new Path(file.location).getName
+
+  // The same file may be spelled with and without its authority.
+  private def key(location: String): String = new Path(location).toUri.getPath
+
+  private val uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+  private val pathFile = """v(\d+)(?:\.gz)?\.metadata\.json""".r
+  private val catalogFile = s"(\\d+)-$uuid(?:\\.gz)?\\.metadata\\.json".r
+  private val temporaryFile =
+    s"$uuid(?:\\.gz)?\\.metadata\\.json|$uuid-version-hint\\.(?:temp|text)".r
+  private val avroFile = s"$uuid-m\\d+\\.avro|snap-\\d+-\\d+-$uuid\\.avro".r
+}

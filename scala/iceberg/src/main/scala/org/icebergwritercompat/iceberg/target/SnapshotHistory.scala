@@ -1,0 +1,92 @@
+package org.icebergwritercompat.iceberg.target
+
+import org.apache.iceberg.io.FileIO
+import org.apache.iceberg.util.SnapshotUtil
+import org.apache.iceberg._
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** The snapshots of a table over time. */
+object SnapshotHistory {
+
+  /**
+   * The snapshots that were replaced before a time, and that no branch or tag names.
+   *
+   * @param millis
+   *   the time, as that of snapshots
+   */
+  def endedBefore(table: TableMetadata, millis: Long): Set[Long] =
+    if (table.snapshots.asScala.forall(_.timestampMillis >= millis)) Set.empty
+    else ended(table, millis)
+
+  private def ended(table: TableMetadata, millis: Long): Set[Long] = {
+    val named = table.refs.values.asScala.map(_.snapshotId).toSet
+    val ends = line(table)
+      .sliding(2)
+      .collect { case Seq(next, replaced) => replaced.snapshotId -> next.timestampMillis }
+      .toMap
+    table.snapshots.asScala.iterator
+      .filterNot(snapshot => named(snapshot.snapshotId))
+      .filter(s => ends.getOrElse(s.snapshotId, s.timestampMillis) < millis)
+      .map(_.snapshotId)
+      .toSet
+  }
+
+  /**
+   * The data files that older snapshots have and the current one does not.
+   *
+   * @param without
+   *   snapshots that do not count
+   */
+  def onlyInOlder(
+      table: TableMetadata,
+      operations: TableOperations,
+      without: Set[Long]
+  ): Iterator[String] = {
+    val kept = line(table).takeWhile(snapshot => !without(snapshot.snapshotId)).toSeq
+    val readable = new BaseTable(new StagedOperations(table, operations), table.location)
+    val removed = kept.iterator
+      .take(kept.size - 1)
+      .filter(_.summary.containsKey(SnapshotSummary.DELETED_FILES_PROP))
+      .flatMap { snapshot =>
+        SnapshotChanges.builderFor(readable).snapshot(snapshot).build().removedDataFiles.asScala
+      }
+      .map(_.location)
+    val others =
+      table.snapshots.asScala.toSet.diff(kept.toSet).filterNot(s => without(s.snapshotId))
+    removed ++ others.iterator.flatMap(live(table, operations.io, _)).map(_.location)
+  }
+
+  /** The same, which shares nothing that is remembered of its snapshots. */
+  def copy(table: TableMetadata): TableMetadata =
+    TableMetadataParser.fromJson(table.metadataFileLocation, TableMetadataParser.toJson(table))
+
+  /** The same, which shares nothing that is remembered of it. */
+  def copy(snapshot: Snapshot): Snapshot = SnapshotParser.fromJson(SnapshotParser.toJson(snapshot))
+
+  /** The live data files of a snapshot, without their metrics. */
+  def live(table: TableMetadata, io: FileIO, snapshot: Snapshot): Iterator[DataFile] =
+    snapshot.dataManifests(io).asScala.iterator.flatMap(live(table, io, _))
+
+  /** The live data files of a manifest, without their metrics. */
+  def live(table: TableMetadata, io: FileIO, manifest: ManifestFile): Seq[DataFile] =
+    Using.resource(ManifestFiles.read(manifest, io, table.specsById).select(withoutMetrics)) {
+      reader =>
+        Using.resource(reader.iterator())(_.asScala.toVector)
+    }
+
+  private val withoutMetrics =
+    Seq(
+      DataFile.FILE_PATH,
+      DataFile.FILE_FORMAT,
+      DataFile.RECORD_COUNT,
+      DataFile.FILE_SIZE
+    ).map(_.name).appended(DataFile.PARTITION_NAME).asJava
+
+  /** From the current snapshot backwards. */
+  def line(table: TableMetadata): Iterator[Snapshot] =
+    Option(table.currentSnapshot).iterator.flatMap { current =>
+      SnapshotUtil.ancestorsOf(current.snapshotId, id => table.snapshot(id)).asScala
+    }
+}

@@ -1,0 +1,478 @@
+package org.icebergwritercompat.iceberg.translate
+
+import com.fasterxml.jackson.core.{JsonFactory, JsonParser, JsonToken}
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node._
+import org.apache.iceberg.types.Type.TypeID
+import org.apache.iceberg.types.Types.{DecimalType, NestedField, TimestampType}
+import org.apache.iceberg.types.{Conversions, Type}
+import org.apache.iceberg.util.UnicodeUtil
+import org.apache.iceberg.{Metrics, PartitionSpec, Schema, StructLike}
+import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
+import org.apache.spark.unsafe.types.UTF8String
+
+import java.lang.{Integer => JInteger, Long => JLong}
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.ZoneOffset
+import java.util.{HashMap => JHashMap}
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+/**
+ * The metrics of files, from Delta's statistics and partition values.
+ *
+ * A bound may be wider than the values of a column, and never narrower, whoever wrote the
+ * statistics; what cannot be told is left out. Nothing is told of what is below a list or map.
+ */
+final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
+
+  import IcebergMetrics._
+
+  private val leaves: Map[Int, Leaf] = {
+    val found = mutable.HashMap.empty[Int, Leaf]
+    def visit(fields: Iterable[NestedField]): Unit = fields.foreach { field =>
+      if (field.`type`.isStructType) visit(field.`type`.asStructType.fields.asScala)
+      else if (field.`type`.isPrimitiveType)
+        found(field.fieldId) = new Leaf(field.fieldId, field.`type`)
+    }
+    visit(schema.columns.asScala)
+    found.toMap
+  }
+
+  // The keys are physical names, which the feature makes of the ids.
+  private val byName = new JHashMap[String, Leaf]
+
+  leaves.foreach { case (id, leaf) => byName.put(s"col-$id", leaf) }
+
+  private val leavesById: Array[Leaf] = {
+    val few = leaves.filter(_._1 < mostById)
+    val all = new Array[Leaf](few.keys.maxOption.fold(0)(_ + 1))
+    few.foreach { case (id, leaf) => all(id) = leaf }
+    all
+  }
+
+  /** The metrics of a file; `None` where the statistics do not tell how many rows it has. */
+  def of(statistics: String, partition: StructLike): Option[Metrics] =
+    Option(statistics)
+      .flatMap(text => quickly(text).orElse(thoroughly(text)))
+      .filter(_.rows >= 0)
+      .map(metrics(_, partition))
+
+  private def quickly(text: String): Option[Found] = {
+    val found = new Found
+    Option.when(new PlainStatistics(text, found).read())(found)
+  }
+
+  private def thoroughly(text: String): Option[Found] = {
+    val found = new Found
+    Try(Using.resource(factory.createParser(text))(new Reading(_, found).all())).toOption
+      .map(_ => found)
+  }
+
+  private def metrics(read: Found, partition: StructLike): Metrics = {
+    val rows = read.rows
+    val boxed = JLong.valueOf(rows)
+    val counts = new JHashMap[JInteger, JLong]
+    val nulls = new JHashMap[JInteger, JLong]
+    // Bounds that are not tight may hide that a column is all null by now.
+    val lower = if (read.tight) read.lower else new JHashMap[JInteger, ByteBuffer]
+    val upper = if (read.tight) read.upper else new JHashMap[JInteger, ByteBuffer]
+    leaves.valuesIterator.foreach(leaf => counts.put(leaf.id, boxed))
+    read.nulls.forEach { (id, count) =>
+      val number = count.longValue
+      if (number == rows || number == 0 || (read.tight && number > 0 && number < rows)) {
+        nulls.put(id, count)
+        ()
+      }
+    }
+    spec.fields.asScala.zipWithIndex.foreach { case (field, position) =>
+      leaves.get(field.sourceId).foreach { leaf =>
+        val value = partition.get(position, classOf[Any])
+        nulls.put(leaf.id, if (value == null) rows else 0L)
+        partitionBounds(value).foreach { case (least, greatest) =>
+          lower.put(leaf.id, leaf.encode(least))
+          upper.put(leaf.id, leaf.encode(greatest))
+        }
+      }
+    }
+    new Metrics(rows, null, counts, nulls, null, lower, upper)
+  }
+
+  /** What one pass over the statistics of a file finds; of a name that is there twice, the last. */
+  private final class Found {
+
+    var rows: Long = -1
+    var tight = true
+    val nulls = new JHashMap[JInteger, JLong]
+    val lower = new JHashMap[JInteger, ByteBuffer]
+    val upper = new JHashMap[JInteger, ByteBuffer]
+
+    def countNulls(leaf: Leaf, value: JsonNode): Unit =
+      keep(nulls, leaf, if (value.isIntegralNumber) Some(value.longValue: JLong) else None)
+
+    def boundBelow(leaf: Leaf, value: JsonNode): Unit =
+      keep(lower, leaf, lowerBound(value, leaf.dataType).map(leaf.encode))
+
+    def boundAbove(leaf: Leaf, value: JsonNode): Unit =
+      keep(upper, leaf, upperBound(value, leaf.dataType).map(leaf.encode))
+
+    private def keep[T](found: JHashMap[JInteger, T], leaf: Leaf, seen: Option[T]): Unit = {
+      if (seen.isDefined) found.put(leaf.id, seen.get) else found.remove(leaf.id)
+      ()
+    }
+  }
+
+  /**
+   * Statistics as Delta's writers put them down: columns of whole numbers and strings without
+   * escapes, no blanks. All else is left to a parser, from the start.
+   */
+  private final class PlainStatistics(text: String, found: Found) {
+
+    private var at = 0
+
+    /** False where it is not as plain as that; what was found until then is nothing. */
+    def read(): Boolean =
+      if (!is('{')) false
+      else {
+        var plain = true
+        var more = true
+        while (plain && more) {
+          plain = if (name("numRecords")) {
+            val known = isNumber
+            if (known) found.rows = number()
+            known
+          } else if (name("minValues")) columns(found.lower, found.boundBelow)
+          else if (name("maxValues")) columns(found.upper, found.boundAbove)
+          else if (name("nullCount")) columns(found.nulls, found.countNulls)
+          else name("tightBounds") && (is("true", tight = true) || is("false", tight = false))
+          more = plain && is(',')
+        }
+        // What follows the object does not count.
+        plain && is('}')
+      }
+
+    private def columns(all: JHashMap[JInteger, _], see: (Leaf, JsonNode) => Unit): Boolean = {
+      all.clear()
+      is('{') && below(see)
+    }
+
+    private def below(see: (Leaf, JsonNode) => Unit): Boolean = is('}') || {
+      var plain = true
+      var more = true
+      while (plain && more) {
+        plain = column(see)
+        more = plain && is(',')
+      }
+      plain && is('}')
+    }
+
+    private def column(see: (Leaf, JsonNode) => Unit): Boolean =
+      if (!text.startsWith(namePrefix, at)) false
+      else {
+        at += namePrefix.length
+        val begin = at
+        while (digit) at += 1
+        if (at == begin || at - begin > 9 || text.charAt(begin) == '0' || !is('"') || !is(':'))
+          false
+        else {
+          val id = JInteger.parseInt(text, begin, at - 2, 10)
+          val leaf = if (id < leavesById.length) leavesById(id) else leaves.getOrElse(id, null)
+          if (isNumber) {
+            val value = number()
+            if (leaf != null) see(leaf, LongNode.valueOf(value))
+            true
+          } else if (is('"')) {
+            val end = stringEnd()
+            if (end < 0) false
+            else {
+              if (leaf != null) see(leaf, TextNode.valueOf(text.substring(at, end)))
+              at = end + 1
+              true
+            }
+          } else is('{') && below(see)
+        }
+      }
+
+    private def is(char: Char): Boolean = {
+      val there = at < text.length && text.charAt(at) == char
+      if (there) at += 1
+      there
+    }
+
+    private def is(value: String, tight: Boolean): Boolean = {
+      val there = text.startsWith(value, at)
+      if (there) {
+        at += value.length
+        found.tight = tight
+      }
+      there
+    }
+
+    private def digit: Boolean = at < text.length && {
+      val char = text.charAt(at)
+      char >= '0' && char <= '9'
+    }
+
+    private def name(wanted: String): Boolean = {
+      val there = at < text.length && text.charAt(at) == '"' && text.startsWith(wanted, at + 1) &&
+        text.startsWith("\":", at + 1 + wanted.length)
+      if (there) at += wanted.length + 3
+      there
+    }
+
+    // A whole number that a long can be, with nothing after it that belongs to it.
+    private def isNumber: Boolean = {
+      val begin = at
+      if (at < text.length && text.charAt(at) == '-') at += 1
+      val first = at
+      while (digit) at += 1
+      val end = at
+      at = begin
+      val digits = end - first
+      val plain = digits > 0 && isLong(first, digits) &&
+        (digits == 1 || text.charAt(first) != '0') && end < text.length && (text.charAt(
+          end
+        ) == ',' || text.charAt(end) == '}')
+      if (plain) numberEnd = end
+      plain
+    }
+
+    // The least of all is left to a parser.
+    private def isLong(first: Int, digits: Int): Boolean =
+      digits < greatest.length || digits == greatest.length && {
+        var i = 0
+        while (i < digits && text.charAt(first + i) == greatest.charAt(i)) i += 1
+        i == digits || text.charAt(first + i) < greatest.charAt(i)
+      }
+
+    private var numberEnd = 0
+
+    private def number(): Long = {
+      val value = JLong.parseLong(text, at, numberEnd, 10)
+      at = numberEnd
+      value
+    }
+
+    // That of a string without escapes; -1 if it is none.
+    private def stringEnd(): Int = {
+      var end = at
+      var char = ' '
+      while (
+        end < text.length && { char = text.charAt(end); char >= ' ' && char != '"' && char != '\\' }
+      )
+        end += 1
+      if (end < text.length && char == '"') end else -1
+    }
+  }
+
+  /** The same for all statistics that are JSON. */
+  private final class Reading(parser: JsonParser, found: Found) {
+
+    def all(): Unit =
+      if (parser.nextToken() == JsonToken.START_OBJECT)
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val field = parser.currentName
+          val value = parser.nextToken()
+          field match {
+            case "numRecords" =>
+              found.rows =
+                if (value == JsonToken.VALUE_NUMBER_INT) parser.getNumberValue.longValue else -1
+              parser.skipChildren()
+            case "tightBounds" => found.tight = scalar(value).asBoolean(true)
+            case "nullCount"   => columns(value, found.nulls, found.countNulls)
+            case "minValues"   => columns(value, found.lower, found.boundBelow)
+            case "maxValues"   => columns(value, found.upper, found.boundAbove)
+            case _             => parser.skipChildren()
+          }
+        }
+
+    private def columns(
+        value: JsonToken,
+        all: JHashMap[JInteger, _],
+        see: (Leaf, JsonNode) => Unit
+    ): Unit = {
+      all.clear()
+      if (value == JsonToken.START_OBJECT) below(see) else parser.skipChildren()
+    }
+
+    // Leaves the parser at the end of the object it is in.
+    private def below(see: (Leaf, JsonNode) => Unit): Unit =
+      while (parser.nextToken() == JsonToken.FIELD_NAME) {
+        val leaf = byName.get(parser.currentName)
+        val value = parser.nextToken()
+        if (value == JsonToken.START_OBJECT) below(see)
+        else if (leaf == null) parser.skipChildren()
+        else see(leaf, scalar(value))
+      }
+
+    // An object or array is nothing.
+    private def scalar(token: JsonToken): JsonNode = token match {
+      case JsonToken.VALUE_STRING     => TextNode.valueOf(parser.getText)
+      case JsonToken.VALUE_NUMBER_INT =>
+        parser.getNumberType match {
+          case JsonParser.NumberType.INT  => IntNode.valueOf(parser.getIntValue)
+          case JsonParser.NumberType.LONG => LongNode.valueOf(parser.getLongValue)
+          case _                          => BigIntegerNode.valueOf(parser.getBigIntegerValue)
+        }
+      case JsonToken.VALUE_NUMBER_FLOAT => DecimalNode.valueOf(parser.getDecimalValue)
+      case JsonToken.VALUE_TRUE         => BooleanNode.TRUE
+      case JsonToken.VALUE_FALSE        => BooleanNode.FALSE
+      case _                            =>
+        parser.skipChildren()
+        MissingNode.getInstance
+    }
+  }
+}
+
+object IcebergMetrics {
+
+  private val factory = new JsonFactory
+
+  private val namePrefix = "\"col-"
+
+  private val mostById = 10000
+
+  private val greatest = Long.MaxValue.toString
+
+  /** A column that has metrics. */
+  private final class Leaf(fieldId: Int, val dataType: Type) {
+
+    val id: JInteger = fieldId
+
+    def encode(bound: Any): ByteBuffer = bound match {
+      // As Iceberg does it, without the way by a buffer of characters.
+      case text: String
+          if dataType.typeId == TypeID.STRING && !text.exists(Character.isSurrogate) =>
+        ByteBuffer.wrap(text.getBytes(UTF_8))
+      case other => Conversions.toByteBuffer(dataType, other)
+    }
+  }
+
+  /**
+   * The columns below structs whose bounds are not values of the table: the answer to a `min` or
+   * `max` must not be taken from them.
+   */
+  def looselyBounded(schema: Schema): Seq[String] = {
+    def visit(fields: Iterable[NestedField], prefix: String): Seq[String] =
+      fields.toSeq.flatMap { field =>
+        val name = prefix + field.name
+        field.`type`.typeId match {
+          case TypeID.STRUCT => visit(field.`type`.asStructType.fields.asScala, s"$name.")
+          case TypeID.TIMESTAMP | TypeID.FLOAT | TypeID.DOUBLE => Seq(name)
+          case _                                               => Nil
+        }
+      }
+    visit(schema.columns.asScala, "")
+  }
+
+  private def partitionBounds(value: Any): Option[(Any, Any)] = value match {
+    case null           => None
+    case number: Float  => floating(number).map(n => (below(n), above(n)))
+    case number: Double => floating(number).map(n => (below(n), above(n)))
+    case text: CharSequence if text.length >= stringPrefix => None
+    case other                                             => Some((other, other))
+  }
+
+  /** A value that no value of the column is below. */
+  private[iceberg] def lowerBound(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
+    case TypeID.FLOAT     => floatOf(value).map(below)
+    case TypeID.DOUBLE    => doublesOf(value).map(numbers => below(numbers.min))
+    case TypeID.TIMESTAMP => micros(value, leaf).map(time => minus(time, blur(value, time)))
+    case _                => exact(value, leaf)
+  }
+
+  /** A value that no value of the column is above. */
+  private[iceberg] def upperBound(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
+    case TypeID.FLOAT     => floatOf(value).map(above)
+    case TypeID.DOUBLE    => doublesOf(value).map(numbers => above(numbers.max))
+    case TypeID.TIMESTAMP =>
+      // Statistics are cut to milliseconds.
+      micros(value, leaf).map(time => plus(time, blur(value, time) + microsPerMilli))
+    case TypeID.STRING => text(value).flatMap(upperString)
+    case _             => exact(value, leaf)
+  }
+
+  private def exact(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
+    case TypeID.BOOLEAN => Option.when(value.isBoolean)(value.booleanValue)
+    case TypeID.INTEGER => Option.when(value.canConvertToInt && whole(value))(value.intValue)
+    case TypeID.LONG    => Option.when(value.canConvertToLong && whole(value))(value.longValue)
+    case TypeID.DECIMAL =>
+      val decimal = leaf.asInstanceOf[DecimalType]
+      Option
+        .when(value.isNumber)(value.decimalValue)
+        .flatMap(number => Try(number.setScale(decimal.scale)).toOption)
+        .filter(_.precision <= decimal.precision)
+    case TypeID.STRING => text(value)
+    case TypeID.DATE   =>
+      text(value).flatMap(day => SparkDateTimeUtils.stringToDate(UTF8String.fromString(day)))
+    case _ => None
+  }
+
+  private def whole(value: JsonNode): Boolean = value.isIntegralNumber
+
+  private def text(value: JsonNode): Option[String] = Option.when(value.isTextual)(value.textValue)
+
+  // Delta's writers cut strings to this length. Spark's appends a greater character then, and may
+  // go on for a while to find one; others may merely cut.
+  private val stringPrefix = 32
+
+  private def upperString(text: String): Option[String] =
+    if (text.length < stringPrefix) Some(text)
+    else {
+      val cut = if (Character.isHighSurrogate(text.charAt(stringPrefix - 1))) 1 else 0
+      val kept = text.codePointCount(0, stringPrefix - cut)
+      // Only what is longer is cut, to a prefix that is then raised.
+      Option(UnicodeUtil.truncateStringMax(text + "x", kept))
+    }
+
+  // NaN is no bound.
+  private def floating(number: Float): Option[Float] = Option.unless(number.isNaN)(number)
+
+  private def floating(number: Double): Option[Double] = Option.unless(number.isNaN)(number)
+
+  private def floatOf(value: JsonNode): Option[Float] =
+    numberText(value).flatMap(_.toFloatOption).flatMap(floating)
+
+  // A file from before a column became a double tells floats in their own shortest form, which is
+  // another number as a double.
+  private def doublesOf(value: JsonNode): Option[Seq[Double]] =
+    numberText(value)
+      .flatMap(text => text.toDoubleOption.zip(text.toFloatOption))
+      .map { case (double, float) => Seq(double, float.toDouble) }
+      .filterNot(_.exists(_.isNaN))
+
+  private def numberText(value: JsonNode): Option[String] =
+    Option.when(value.isNumber || value.isTextual)(value.asText)
+
+  // The two zeros are equal to a query, and not to Iceberg.
+  private def below(number: Float): Float = if (number == 0) -0.0f else number
+
+  private def below(number: Double): Double = if (number == 0) -0.0d else number
+
+  private def above(number: Float): Float = number + 0.0f
+
+  private def above(number: Double): Double = number + 0.0d
+
+  private val microsPerMilli = 1000L
+
+  private def micros(value: JsonNode, leaf: Type): Option[Long] =
+    text(value).map(UTF8String.fromString).flatMap { time =>
+      if (leaf.asInstanceOf[TimestampType].shouldAdjustToUTC) PartitionValues.instant(time)
+      else SparkDateTimeUtils.stringToTimestampWithoutTimeZone(time, allowTimeZone = true)
+    }
+
+  // The offset of a zone is written without its seconds, which zones had until then.
+  private def blur(value: JsonNode, micros: Long): Long =
+    if (micros < lastSeconds && !value.textValue.endsWith("Z")) microsPerMinute else 0
+
+  private val microsPerMinute = 60L * 1000 * 1000
+
+  private val lastSeconds =
+    java.time.LocalDate.of(1972, 2, 1).atStartOfDay(ZoneOffset.UTC).toEpochSecond * 1000 * 1000
+
+  private def plus(a: Long, b: Long): Long = Try(Math.addExact(a, b)).getOrElse(Long.MaxValue)
+
+  private def minus(a: Long, b: Long): Long = Try(Math.subtractExact(a, b)).getOrElse(Long.MinValue)
+}

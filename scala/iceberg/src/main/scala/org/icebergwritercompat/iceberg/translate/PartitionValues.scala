@@ -1,0 +1,98 @@
+package org.icebergwritercompat.iceberg.translate
+
+import org.apache.iceberg.{PartitionSpec, StructLike}
+import org.apache.iceberg.types.Type
+import org.apache.iceberg.types.Type.TypeID
+import org.apache.iceberg.types.Types.{DecimalType, TimestampType}
+import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
+import org.apache.spark.unsafe.types.UTF8String
+import org.icebergwritercompat.model.WriterCompat
+
+import java.time.{LocalDate, ZoneId}
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+/** The values of a file's partition columns, in the order of a spec; null for null. */
+final class PartitionTuple(values: Array[Any]) extends StructLike {
+
+  override def size: Int = values.length
+
+  override def get[T](position: Int, javaClass: Class[T]): T = javaClass.cast(values(position))
+
+  override def set[T](position: Int, value: T): Unit = values(position) = value
+}
+
+/** Partition values as the log has them: text by physical name. */
+object PartitionValues {
+
+  /** The tuple; on the left the physical name of a value that cannot be told exactly. */
+  def tuple(spec: PartitionSpec, logged: Map[String, String]): Either[String, PartitionTuple] = {
+    val types = spec.partitionType.fields.asScala.map(_.`type`)
+    val values = spec.fields.asScala.zip(types).map { case (field, partitionType) =>
+      val name = WriterCompat.physicalName(field.sourceId.toLong)
+      // Delta's log writes null as null or as empty text.
+      val text = logged.get(name).filter(value => value != null && value.nonEmpty)
+      (name, text, text.flatMap(parse(_, partitionType)))
+    }
+    values
+      .collectFirst { case (name, Some(_), None) => name }
+      .toLeft(new PartitionTuple(values.map(_._3.orNull[Any]).toArray))
+  }
+
+  /** What the log has for a tuple; on the left the name of a field that it cannot have. */
+  def text(spec: PartitionSpec, tuple: StructLike): Either[String, Map[String, String]] = {
+    val types = spec.partitionType.fields.asScala.map(_.`type`)
+    val values =
+      spec.fields.asScala.zip(types).zipWithIndex.map { case ((field, partitionType), i) =>
+        val value = Option(tuple.get(i, classOf[AnyRef]))
+        val text = value.map(textOf(_, partitionType))
+        (field, text, value.isEmpty || text.flatMap(parse(_, partitionType)).contains(value.get))
+      }
+    values
+      // Delta's log writes null as null or as empty text.
+      .collectFirst { case (field, text, same) if !same || text.contains("") => field.name }
+      .toLeft(values.map { case (field, text, _) =>
+        WriterCompat.physicalName(field.sourceId.toLong) -> text.orNull
+      }.toMap)
+  }
+
+  private def textOf(value: AnyRef, partitionType: Type): String = partitionType.typeId match {
+    case TypeID.DATE      => LocalDate.ofEpochDay(value.toString.toLong).toString
+    case TypeID.TIMESTAMP =>
+      val micros = value.asInstanceOf[java.lang.Long].longValue
+      if (partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC)
+        SparkDateTimeUtils.microsToInstant(micros).toString
+      else SparkDateTimeUtils.microsToLocalDateTime(micros).toString.replace('T', ' ')
+    case _ => value.toString
+  }
+
+  /** A value as Iceberg holds it in memory; `None` where the text does not tell it exactly. */
+  def parse(text: String, partitionType: Type): Option[Any] = {
+    val utf8 = UTF8String.fromString(text)
+    partitionType.typeId match {
+      case TypeID.BOOLEAN => text.toBooleanOption
+      case TypeID.INTEGER => text.toIntOption
+      case TypeID.LONG    => text.toLongOption
+      // Iceberg tells -0.0 from 0.0, which are equal to a query.
+      case TypeID.FLOAT   => text.toFloatOption.map(_ + 0.0f)
+      case TypeID.DOUBLE  => text.toDoubleOption.map(_ + 0.0d)
+      case TypeID.DECIMAL =>
+        val scale = partitionType.asInstanceOf[DecimalType].scale
+        Try(new java.math.BigDecimal(text).setScale(scale)).toOption
+      case TypeID.STRING    => Some(text)
+      case TypeID.DATE      => SparkDateTimeUtils.stringToDate(utf8)
+      case TypeID.TIMESTAMP =>
+        if (partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC) instant(utf8)
+        else SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
+      case _ => None
+    }
+  }
+
+  // Without a zone it is in that of the writer, which nobody knows.
+  private[iceberg] def instant(text: UTF8String): Option[Long] = {
+    val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(text, _))
+    inTwoZones.head.filter(_ => inTwoZones.distinct.sizeIs == 1)
+  }
+
+  private val zones: Seq[ZoneId] = Seq("UTC", "+01:00").map(ZoneId.of)
+}
