@@ -2,7 +2,7 @@ package org.icebergwritercompat.upgrade
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator, JsonParser, JsonToken}
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.model.SchemaNode
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree, SchemaNode}
 
 import java.io.StringWriter
 import scala.util.Using
@@ -14,7 +14,7 @@ import scala.util.Using
 final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Serializable {
 
   /** Whether every field keeps its name. */
-  def isEmpty: Boolean =
+  val isEmpty: Boolean =
     fields.forall { case (name, renamed) => name == renamed.name && renamed.below.isEmpty }
 
   /** The new names on the way to a field; `None` if there is no such field. */
@@ -30,8 +30,8 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
     values.map { case (name, value) => fields.get(name).fold(name)(_.name) -> value }
 
   /**
-   * Statistics under the new names, every value to the letter; those of columns that were dropped
-   * are left out, whose names are gone. What is no JSON is for the rules to judge.
+   * Statistics under the new names, with every value as it is spelled. Those of columns that were
+   * dropped are left out. Text that is no JSON stays as it is, and breaks a rule later.
    */
   def statistics(json: String): String =
     if (json == null || isEmpty) json
@@ -47,6 +47,16 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
         text.toString
       } catch { case _: java.io.IOException => json }
 
+  /**
+   * What the rules ask of statistics under the new names, read from the text under the old ones.
+   *
+   * @param names
+   *   the new names
+   */
+  def parsed(json: String, names: PhysicalNameTree): Option[FileStatistics] =
+    // [[statistics]] leaves out every name that the schema does not have, so none is unknown.
+    if (isEmpty) FileStatistics.parse(json, names) else FileStatistics.parse(json)
+
   private def renamed(name: String): Option[Renaming.Renamed] = fields.get(name)
 }
 
@@ -55,8 +65,6 @@ object Renaming {
   private final case class Renamed(name: String, below: Renaming)
 
   private val factory = new JsonFactory
-
-  private val byColumn = Set("minValues", "maxValues", "nullCount")
 
   /** How the names of one schema become those of another, which has the same fields. */
   def of(before: StructType, after: StructType): Renaming =
@@ -84,7 +92,7 @@ object Renaming {
         val name = parser.currentName
         parser.nextToken()
         to.writeFieldName(name)
-        if (byColumn(name) && parser.currentToken == JsonToken.START_OBJECT)
+        if (FileStatistics.ByColumn(name) && parser.currentToken == JsonToken.START_OBJECT)
           copyFields(parser, to, all)
         else copy(parser, to)
       }

@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 object PublishedMetadata {
 
   /** The property, of the table and of each snapshot, that tells the Delta version. */
-  val DeltaVersionProperty = "delta-version"
+  final val DeltaVersionProperty = "delta-version"
 
   /** The property that tells when that version was committed, in milliseconds. */
   val DeltaTimestampProperty = "delta-timestamp"

@@ -68,6 +68,8 @@ class GuardedTransaction(
   /** Set once the metadata switches the feature on; judged when it is known what commits it. */
   private var enabling: Option[Enabling] = None
 
+  private var judgedFiles: () => Iterator[AddFile] = () => Iterator.empty
+
   private var committingLarge: Option[DeltaOperations.Operation] = None
 
   private val leftovers = new Leftovers(deltaLog, isNew = snapshot.version < 0)
@@ -124,7 +126,7 @@ class GuardedTransaction(
       val highest = proposed.configuration.get(WriterCompat.MaxColumnId)
       if (highest.exists(value => value == null || value.toLongOption.isEmpty)) {
         val table = stateWith(proposed)
-        refuseFirst(table, PropertyRules.MaxColumnIdCoversAllIds.check(table).iterator)
+        refuseFirst(table, table.violationsOf(PropertyRules.MaxColumnIdCoversAllIds))
       }
     }
     // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
@@ -181,17 +183,26 @@ class GuardedTransaction(
 
   // Delta finds out in the middle of its work, if at all, that a column has no id that is a number.
   private def checkColumnMapping(): Unit =
-    refuseFirst(before, SchemaRules.FieldsHaveIdAndPhysicalName.check(before).iterator)
+    refuseFirst(before, before.violationsOf(SchemaRules.FieldsHaveIdAndPhysicalName))
 
   /**
    * Makes this the transaction that gives a table with files the feature, which Delta's own update
    * of metadata has no way for. The caller has looked at the files, and commits by `commitLarge`:
    * another version in between fails it.
+   *
+   * @param kept
+   *   live files under their new names, which the rules have judged so already; they are added to
+   *   the commit
    */
-  private[writercompat] def upgradeTo(target: Metadata, needed: Protocol): Unit = {
+  private[writercompat] def upgradeTo(
+      target: Metadata,
+      needed: Protocol,
+      kept: => Iterator[AddFile]
+  ): Unit = {
     require(newMetadata.isEmpty && switchesOn(target), "not what switches the feature on")
     newMetadata = Some(target)
     newProtocol = Some(needed)
+    judgedFiles = () => kept
     // The caller has judged it with all that an upgrade does besides.
     accepted = Some(tableState)
   }
@@ -265,8 +276,8 @@ class GuardedTransaction(
           if (enabling.isDefined) checkRestored(op)
           super.commitLarge(
             spark,
-            // Checked while they are written: the log gets a commit whole or not at all.
-            checked(nonProtocolMetadataActions),
+            // Checked while they are written: Delta makes the version after the last of them.
+            checked(nonProtocolMetadataActions) ++ judgedFiles(),
             newProtocolOpt,
             op,
             context,
@@ -345,7 +356,10 @@ class GuardedTransaction(
       val after =
         TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
       val change = TableChange(stateOf(won), after, kind(resolved.op))
-      if (isGuarded(resolved.metadata)) refuseFirst(after, after.violations)
+      // Mostly it is what has been judged before the race.
+      val isJudged = resolved.metadata == metadata && resolved.protocol == protocol &&
+        accepted.exists(_ eq tableState)
+      if (isGuarded(resolved.metadata) && !isJudged) refuseFirst(after, after.violations)
       if (guardedBefore) checkChange(change)
     }
   }
@@ -498,28 +512,29 @@ class GuardedTransaction(
 
   private lazy val profile = TableStates.profile(spark)
 
-  private var latest: Option[(Metadata, Protocol, Moment, TableState)] = None
+  // The states that the last two updates have come to, with what the rules have found on them.
+  private var known = Vector.empty[((Metadata, Protocol, Moment), TableState)]
 
-  // Each check of a commit asks for it, and listing the columns of a wide table is not free.
-  private def tableState: TableState = latest match {
-    case Some((m, p, when, state)) if (m eq metadata) && (p eq protocol) && when == moment => state
-    case _                                                                                 =>
-      val state = stateWith(metadata)
-      latest = Some((metadata, protocol, moment, state))
-      state
-  }
+  private def tableState: TableState = stateWith(metadata)
 
+  // Delta updates the metadata of a commit several times, mostly to what it is.
   private def stateWith(metadata: Metadata): TableState =
-    TableStates
-      .of(
-        tableName,
-        moment,
-        protocol,
-        metadata,
-        profile,
-        previous = Option.when(wasGuarded)(before)
-      )
-      .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+    known
+      .collectFirst { case (key, state) if key == ((metadata, protocol, moment)) => state }
+      .getOrElse {
+      val state = TableStates
+        .of(
+          tableName,
+          moment,
+          protocol,
+          metadata,
+          profile,
+          previous = Option.when(wasGuarded)(before)
+        )
+        .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+      known = ((metadata, protocol, moment), state) +: known.take(1)
+      state
+    }
 
   private lazy val before: TableState = stateOf(snapshot)
 
@@ -564,7 +579,7 @@ class GuardedTransaction(
     if (isGuarded(declared))
       refuseFirst(
         table,
-        table.contract.rules.declaration.iterator.flatMap(_.check(table)),
+        table.violationsOf(table.contract.rules.declaration),
         if (creating || overwritingSchema || !wasGuarded) ofChange ++ ofFeatures(declared, table)
         else table.contract.rules.check(TableChange(before, table, ChangeKind.Ordinary))
       )

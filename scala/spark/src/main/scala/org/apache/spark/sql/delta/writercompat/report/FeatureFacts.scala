@@ -14,7 +14,7 @@ import scala.util.Try
 object FeatureFacts {
 
   private def flag(key: String): (String, String => Boolean) =
-    key -> ((value: String) => value.trim.equalsIgnoreCase("true"))
+    (key, WriterCompat.isTrue)
 
   // Where a feature has a switch of its own, and which values mean that it is on.
   private val switches: Map[String, (String, String => Boolean)] =
