@@ -20,5 +20,5 @@ final case class Violation(
 ) {
 
   /** The violation in one line: the rule, the place, and what should hold there. */
-  def summary: String = s"${rule.id}, $location. What must hold: ${rule.statement}"
+  def summary: String = s"${rule.id}, $location. Required: ${rule.statement}"
 }

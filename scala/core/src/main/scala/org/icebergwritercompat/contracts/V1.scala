@@ -132,7 +132,7 @@ object V1 {
     ),
     // Features that the RFC, or the text it builds on, rules out by name.
     forbidden = Map(
-      "deletionVectors" -> "Iceberg readers of format version 2 do not see deletion vectors",
+      "deletionVectors" -> "Iceberg readers ignore Delta's deletion vectors",
       "rowTracking" -> "Iceberg writers do not keep row ids",
       "allowColumnDefaults" -> "Iceberg format version 2 has no column defaults",
       "icebergCompatV1" -> "the table follows IcebergCompatV2",

@@ -85,7 +85,7 @@ class ActionRulesSuite extends StepSuite {
     ) {
       bad(
         PartitionValuesByPhysicalName,
-        "its partition values are those of col-1, not of no column",
+        "it has partition values of col-1 instead of no column",
         copy
       )
     }
@@ -106,7 +106,7 @@ class ActionRulesSuite extends StepSuite {
     refuses(NoChangeData, s"a change data file, with ${shape.name}")(table)(
       ChangeData("part-0.parquet")
     ) {
-      bad(NoChangeData, "it holds change data", set("delta.enableChangeDataFeed", "false"))
+      bad(NoChangeData, "it is a change data file", set("delta.enableChangeDataFeed", "false"))
     }
 
     // B11
@@ -114,7 +114,7 @@ class ActionRulesSuite extends StepSuite {
     refuses(AppendOnlyKeepsRows, s"rows that leave, with ${shape.name}")(appended)(
       Removed("part-0.parquet", dataChange = true)
     ) {
-      bad(AppendOnlyKeepsRows, "it leaves with its rows", set("delta.appendOnly", "false"))
+      bad(AppendOnlyKeepsRows, "it is removed together with its rows", set("delta.appendOnly", "false"))
     }
     passes(AppendOnlyKeepsRows, s"files that are rewritten, with ${shape.name}")(appended)(
       Removed("part-0.parquet", dataChange = false)
@@ -183,7 +183,7 @@ class ActionRulesSuite extends StepSuite {
     ) {
       bad(
         PartitionValuesByPhysicalName,
-        s"its partition values are those of $found, not of col-2, col-3",
+        s"it has partition values of $found instead of col-2, col-3",
         partitionedCopy("q, p")
       )
     }
@@ -193,7 +193,7 @@ class ActionRulesSuite extends StepSuite {
   ) {
     bad(
       PartitionValuesByPhysicalName,
-      "its partition values are those of no column, not of col-2, col-3",
+      "it has partition values of no column instead of col-2, col-3",
       partitionedCopy("q, p")
     )
   }
@@ -253,7 +253,7 @@ class ActionRulesSuite extends StepSuite {
   ) {
     bad(
       PathsAreWithinReach,
-      "no file system can be reached from here for the scheme and host of its path",
+      "the session has no file system for the scheme and host of its path",
       copy
     )
   }
@@ -292,7 +292,8 @@ class ActionRulesSuite extends StepSuite {
   )
     .foreach { case ((what, json), name) =>
       refuses(StatisticsByPhysicalName, what)(dropped)(stats(dropped)(json)) {
-        bad(StatisticsByPhysicalName, s"its statistics name $name, which is no physical name", copy)
+        bad(StatisticsByPhysicalName, s"its statistics have the key $name, which is not a " +
+          "physical name", copy)
       }
     }
   passes(StatisticsByPhysicalName, "a column that was dropped")(dropped)(
@@ -301,7 +302,7 @@ class ActionRulesSuite extends StepSuite {
   refuses(StatisticsByPhysicalName, "a wrong name beside a dropped column")(dropped)(
     stats(dropped)("""{"minValues":{"col-8":1,"a":1}}""")
   ) {
-    bad(StatisticsByPhysicalName, "its statistics name a, which is no physical name", copy)
+    bad(StatisticsByPhysicalName, "its statistics have the key a, which is not a physical name", copy)
   }
 
   // D4
@@ -354,7 +355,7 @@ class ActionRulesSuite extends StepSuite {
           "ALTER TABLE db.t CLUSTER BY NONE"
         )(
           "columns" -> path.mkString("."),
-          "reason" -> s"the clustering column ${path.mkString(".")} is no physical name"
+          "reason" -> s"the clustering column ${path.mkString(".")} is not a physical name"
         )
       }
   }
