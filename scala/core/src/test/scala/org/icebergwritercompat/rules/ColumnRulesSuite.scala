@@ -136,7 +136,7 @@ class ColumnRulesSuite extends StepSuite {
       if (isDefault)
         inactive(
           "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
-          "; a table that needs it has to leave icebergWriterCompatV1"
+          "; if the table needs it, drop the feature icebergWriterCompatV1"
         )
       else inactive(copy)
     }

@@ -86,7 +86,7 @@ class LegacyPropertiesSuite extends StepSuite {
         "delta.constraints.pos",
         "pos",
         "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
-        "; a table that needs it has to leave icebergWriterCompatV1"
+        "; if the table needs it, drop the feature icebergWriterCompatV1"
       )
     }
     passes(NoCheckConstraints, s"a property that begins likewise, with ${shape.name}") {

@@ -200,7 +200,7 @@ class ProtocolRulesSuite extends RuleSuite {
   }
 
   private val variant = "Iceberg format version 2 has no variant type"
-  private val version = "the table follows IcebergCompatV2"
+  private val version = "the feature requires IcebergCompatV2"
   Seq(
     "deletionVectors" -> "Iceberg readers ignore Delta's deletion vectors",
     "rowTracking" -> noRowIds,

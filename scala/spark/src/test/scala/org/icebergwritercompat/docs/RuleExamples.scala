@@ -175,8 +175,8 @@ object RuleExamples {
       "INSERT INTO sales SELECT * FROM VALUES (1, 10) AS rows(id, amount) WHERE amount > 0"
     )("ALTER TABLE sales ADD CONSTRAINT positive CHECK (amount > 0)")(
       "Table shop.sales, rule B8: the table feature checkConstraints is not compatible, because " +
-        "the constraint positive uses it, and Iceberg writers do not check constraints; a table " +
-        "that needs it has to leave icebergWriterCompatV1.",
+        "the constraint positive uses it, and Iceberg writers do not check constraints; if the " +
+        "table needs it, drop the feature icebergWriterCompatV1.",
       "Run: ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
     ),
     sql(PropertyRules.RowTrackingOff, wrongProperty, Seq(sales))(
