@@ -643,8 +643,8 @@ class ChangeRulesSuite extends StepSuite {
             if (kind == Replacing) replace else copy(by)
           )(
             "columns" -> (if (columns.isEmpty) "no column" else columns.mkString(", ")),
-            "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not allow " +
-              "this to change"
+            "reason" -> ("the table was partitioned by a, and IcebergCompatV2 does not allow " +
+              "this to change")
           )
         }
       }
@@ -657,8 +657,8 @@ class ChangeRulesSuite extends StepSuite {
   private def incompatible(columns: String, fix: String) =
     expect("INCOMPATIBLE_PARTITIONING", Location.Column(Seq(columns), None, None), fix)(
       "columns" -> columns,
-      "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not allow this to " +
-        "change"
+      "reason" -> ("the table was partitioned by a, and IcebergCompatV2 does not allow this to " +
+        "change")
     )
   refuses(PartitioningStays, "a partition column of another name, with a copy that renames it") {
     val renamed = changed(partitioned.schema, Seq("a"))(_.copy(name = "z"))
