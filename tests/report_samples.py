@@ -181,7 +181,7 @@ def past() -> Json:
 
 def planned() -> Json:
     """A plan that keeps some files and writes others anew."""
-    group = {"reason": "These files are as they should be.", "rules": [], "examples": []}
+    group = {"reason": "These files are kept.", "rules": [], "examples": []}
     step = {"files": None, "bytes": None}
     return report(
         finding("E4", "warning", place=place("files"), files=3, examples=["a.parquet"]),

@@ -449,7 +449,7 @@ def test_moved_in_other_readers(
     run = CliRunner().invoke(cli.main, ["status", name])
     assert run.exit_code == 1 and problem.remedy.sql[0] in run.stdout
     run = CliRunner().invoke(cli.main, ["publish", name])
-    assert run.exit_code == 0 and "mended: " in run.stdout
+    assert run.exit_code == 0 and "repaired: " in run.stdout
     spark.sql(f"DELETE FROM {table}")
     shutil.rmtree(table.folder / "metadata")
     for file in table.folder.glob("*.parquet"):
