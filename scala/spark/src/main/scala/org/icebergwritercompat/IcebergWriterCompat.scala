@@ -5,7 +5,7 @@ import org.apache.spark.sql.{Column, DataFrame, SparkSession}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
 import org.apache.spark.sql.delta.writercompat.prove.{IcebergRows, Proving}
-import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, PublishWay, Publishing}
+import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, SparkPublishing}
 import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
@@ -15,6 +15,7 @@ import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
 import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.iceberg.publish.PublishWay
 
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
@@ -128,28 +129,30 @@ object IcebergWriterCompat {
   /** Publishes the newest version of a table; returns the result as JSON. */
   def publish(spark: SparkSession, table: String): String =
     explained(spark, table) {
-      IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish()))
+      IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).publish()))
     }
 
   /** Publishes, and removes snapshots that cannot be read; returns the result as JSON. */
   def publishMending(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Mending)))
+    IcebergLibrary.needed(
+      ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Mending))
+    )
 
   /** Begins a new line of metadata, and publishes; returns the result as JSON. */
   def publishAnew(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Anew)))
+    IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Anew)))
 
   /**
    * Appends the rows that an Iceberg writer committed, up to a snapshot, to the Delta table, and
    * publishes; returns the result as JSON.
    */
   def takeSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).take(snapshot)))
+    IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).take(snapshot)))
 
   /** Publishes, and discards the snapshots of an Iceberg writer up to this one. */
   def discardSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
     IcebergLibrary.needed(
-      ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
+      ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
     )
 
   /**
@@ -160,13 +163,13 @@ object IcebergWriterCompat {
    */
   def discardChanges(spark: SparkSession, table: String, metadata: String): String =
     IcebergLibrary.needed(
-      ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Discarding(metadata)))
+      ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Discarding(metadata)))
     )
 
   /** The state of publishing of a table, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
     explained(spark, table) {
-      IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).status()))
+      IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).status()))
     }
 
   /**

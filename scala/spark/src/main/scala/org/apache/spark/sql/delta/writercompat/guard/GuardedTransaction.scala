@@ -39,12 +39,12 @@ import org.icebergwritercompat.rules.{ChangeRules, PropertyRules, ProtocolRules,
 import org.apache.spark.sql.delta.writercompat.datafiles.{DataActions, DataFileAudit, FileHistory}
 import org.apache.spark.sql.delta.writercompat.read.{
   Copies,
-  FileSystemsInReach,
   MalformedLog,
   PhysicalNames,
   RunningStatement,
   TableStates
 }
+import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
 import java.util.ConcurrentModificationException
 import scala.util.control.NonFatal

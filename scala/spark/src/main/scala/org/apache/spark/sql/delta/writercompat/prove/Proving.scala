@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat.prove
 import org.apache.iceberg.TableMetadataParser
 import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.writercompat.publish.Publishing
+import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.report.TableInspector
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -26,7 +26,7 @@ final class Proving(spark: SparkSession, tableName: String) {
     val table = DeltaTables.find(spark, tableName)
     val name = TableStates.nameOf(table)
     val file = location
-      .orElse(Publishing.of(spark, tableName).metadataLocation())
+      .orElse(SparkPublishing.of(spark, tableName).metadataLocation())
       .getOrElse(throw IcebergWriterCompatException.notPublished(name))
     val metadata =
       TableMetadataParser.read(new HadoopFileIO(table.deltaLog.newDeltaHadoopConf()), file)

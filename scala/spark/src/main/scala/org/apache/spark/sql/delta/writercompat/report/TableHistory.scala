@@ -23,7 +23,8 @@ import org.icebergwritercompat.report.{
   TableReport
 }
 import org.apache.spark.sql.delta.writercompat.datafiles.{DataActions, LiveFiles}
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, FileSystemsInReach, TableStates}
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
+import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
 import java.time.Instant
 import scala.collection.mutable

@@ -5,7 +5,7 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
-import org.apache.spark.sql.delta.writercompat.publish.Publishing
+import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.icebergwritercompat.contract.{Moment, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.report.{
@@ -78,7 +78,7 @@ final class TableInspector(spark: SparkSession) {
     val sampled = audit.filesRead < audit.filesLive
     val report =
       checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
-    val published = if (version.isEmpty) Publishing.problems(spark, table) else Nil
+    val published = if (version.isEmpty) SparkPublishing.problems(spark, table) else Nil
     report.copy(
       findings = report.findings ++ published.map(Finding.published),
       audit = Some(AuditFact(audit.filesLive, audit.filesRead, audit.bytesRead, sampled)),
