@@ -119,7 +119,8 @@ object JoinPoints {
 
   val CommitLarge: JoinPoint = JoinPoint(
     "commit-large",
-    "OptimisticTransactionImpl.commitLarge, and updateMetadataAndProtocolWithRequiredFeatures in it",
+    "OptimisticTransactionImpl.commitLarge, and updateMetadataAndProtocolWithRequiredFeatures " +
+      "in it",
     "RESTORE, CLONE and CONVERT TO DELTA, which do not call prepareCommit, are checked",
     "these commands would not be checked",
     Seq(
@@ -154,8 +155,8 @@ object JoinPoints {
 
   val LostRaces: JoinPoint = JoinPoint(
     "lost-races",
-    "OptimizeExecutor.commitAndRetry, the only code that catches a lost race and commits the same " +
-      "files in another transaction",
+    "OptimizeExecutor.commitAndRetry, the only code that catches a lost race and commits the " +
+      "same files in another transaction",
     "it fails if the feature was switched on meanwhile",
     "files that were written before would be committed unchecked",
     Seq(
@@ -214,8 +215,8 @@ object JoinPoints {
 
   val LogFolders: JoinPoint = JoinPoint(
     "log-folders",
-    "DeltaLog.createLogDirectoriesIfNotExists creates the log's folder and FileNames.commitDirPath " +
-      "in it, before a new table is committed",
+    "DeltaLog.createLogDirectoriesIfNotExists creates the log's folder and " +
+      "FileNames.commitDirPath in it, before a new table is committed",
     "a refused statement removes them, and folders above them that did not exist before",
     "folders of refused tables would remain",
     Seq(
@@ -285,8 +286,8 @@ object JoinPoints {
 
   val CommitIds: JoinPoint = JoinPoint(
     "commit-ids",
-    "DeltaCommitFileProvider.deltaFile, LogStore.readAsIterator, and CommitInfo.txnId in the first " +
-      "lines of a commit",
+    "DeltaCommitFileProvider.deltaFile, LogStore.readAsIterator, and CommitInfo.txnId in the " +
+      "first lines of a commit",
     "a published commit is distinguished from another commit with the same version number",
     "Iceberg readers would still see rows of a log that was restored to an older version",
     Seq(
@@ -316,8 +317,8 @@ object JoinPoints {
   val Vacuum: JoinPoint = JoinPoint(
     "vacuum",
     "VacuumCommand.gc finds the files to keep only by getValidFilesFromSnapshot",
-    "a published table is published up to its newest version first, and its metadata and the files " +
-      "of its snapshots are kept",
+    "a published table is published up to its newest version first, and its metadata and the " +
+      "files of its snapshots are kept",
     "VACUUM would delete Iceberg's metadata, and data files that Iceberg readers still need",
     Seq(
       Bodies("commands/VacuumCommand$", "gc", "getValidFilesFromSnapshot"),
@@ -341,7 +342,8 @@ object JoinPoints {
     "convert",
     "ConvertToDeltaCommandBase.run, which statements and programs call, and performConvert",
     "a conversion to a table with the feature is refused before the folder of the log is created",
-    "convertToDelta would leave an empty log, and fail with an error that does not name the feature",
+    "convertToDelta would leave an empty log, and fail with an error that does not name the " +
+      "feature",
     Seq(
       Bodies("commands/ConvertToDeltaCommandBase", "run", "performConvert"),
       Callers("commands/ConvertToDeltaCommandBase", "performConvert"),
@@ -354,9 +356,9 @@ object JoinPoints {
     "TransactionalWrite.getCommitter, called once by writeFiles; DeltaFileFormatWriter calls its " +
       "setupJob after prepareWrite and before the first task, and commitJob or abortJob at the " +
       "end; the folder that DelayedCommitProtocol puts below the table's own",
-    "the form of data files is fixed, whatever the session settings are; rewritten files are in one " +
-      "folder, which is named if they are not committed, and files of a refused commit are " +
-      "removed",
+    "the form of data files is fixed, whatever the session settings are; rewritten files are " +
+      "in one folder, which is named if they are not committed, and files of a refused commit " +
+      "are removed",
     "Iceberg readers would see other rows; rewritten files could not be found by their folder",
     Seq(
       Bodies(write, "getCommitter"),
@@ -405,8 +407,8 @@ object JoinPoints {
 
   val RestoredVersion: JoinPoint = JoinPoint(
     "restored-version",
-    "DeltaOperations.Restore has the version or the timestamp; RestoreTableCommand finds the version " +
-      "by DeltaHistoryManager.getActiveCommitAtTime",
+    "DeltaOperations.Restore has the version or the timestamp; RestoreTableCommand finds the " +
+      "version by DeltaHistoryManager.getActiveCommitAtTime",
     "the files of the version are checked before RESTORE switches the feature on",
     "RESTORE could switch it on for files that Iceberg readers cannot read",
     Seq(Bodies("DeltaHistoryManager", "getActiveCommitAtTime"))

@@ -361,9 +361,9 @@ class GuardedTransaction(
     part
   }
 
-  // Delta and Iceberg readers must read the same values. Delta reads partition columns from the log,
-  // Iceberg readers from the file. Delta does not pad a CHAR, but Spark pads it on reading, so it is
-  // stored padded.
+  // Delta and Iceberg readers must read the same values. Delta reads partition columns from the
+  // log, Iceberg readers from the file. Delta does not pad a CHAR, but Spark pads it on reading, so
+  // it is stored padded.
   override protected def convertEmptyToNullIfNeeded(
       plan: SparkPlan,
       partitionColumns: Seq[Attribute],

@@ -108,8 +108,8 @@ object NewTable {
     )
   }
 
-  // Delta adds the features in session defaults to every new table. It can be told to
-  // leave out all protocol defaults, and then takes the harmless ones from the table's own.
+  // Delta adds the features in session defaults to every new table. It can be told to leave out all
+  // protocol defaults, and then takes the harmless ones from the table's own.
   private def withoutIncompatibleFeatures(
       contract: Contract,
       defaults: Map[String, String]

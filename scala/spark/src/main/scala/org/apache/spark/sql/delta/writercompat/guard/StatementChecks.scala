@@ -137,8 +137,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   private def pathIn(options: Map[String, String]): String =
     CaseInsensitiveMap(options).getOrElse("path", ".")
 
-  // Delta's connector on Kernel, which a test setting enables, has its own transactions. Its classes
-  // may be missing, so they are compared by name.
+  // Delta's connector on Kernel, which a test setting enables, has its own transactions. Its
+  // classes may be missing, so they are compared by name.
   private def refuseKernelWrite(table: Table): Unit =
     if (
       table.getClass.getName.startsWith("io.delta.spark.internal.v2.") &&

@@ -192,8 +192,8 @@ final class TableInspector(spark: SparkSession) {
   def judgement(state: TableState, files: LiveFiles): Judgement =
     new Judgement(state, hasFiles = files.files > 0)
 
-  // Files can comply without a rewrite only if the names and ids of columns comply; the history shows
-  // whether they always did.
+  // Files can comply without a rewrite only if the names and ids of columns comply; the history
+  // shows whether they always did.
   private def provenance(
       table: DeltaTableV2,
       snapshot: Snapshot,
