@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,6 +21,11 @@ from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
 from sessions import local_builder, reader_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# For the JVMs of other processes, which end after a few statements: there the optimizing compiler
+# takes longer than it saves.
+JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
+os.environ[JVM_OPTIONS] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +37,16 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> Iterator[SparkSession]:
     """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
-    builder = local_builder(warehouse).config("spark.jars", reader_jars())
-    session = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
+    builder = (
+        local_builder(warehouse)
+        .config("spark.jars", reader_jars())
+        # Compiling the many small queries would take longer than running them. Sessions in a JVM of
+        # their own generate code, as Spark does by default.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    )
+    with mock.patch.dict(os.environ, {JVM_OPTIONS: "-XX:+UseSerialGC"}):
+        session = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
