@@ -245,7 +245,7 @@ object Layers {
 
   // In a JVM that ends after a minute, the optimizing compiler takes longer than it saves; over the
   // thousand tests of Spark 4.1 it is the other way round.
-  private val fewTests = Seq("-XX:TieredStopAtLevel=1")
+  private val fewTests = Seq("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=128m")
 
   /** What Spark itself passes to a driver JVM of this Java version. */
   lazy val testJvmOptions = Def.task {

@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # For the JVMs of other processes, which end after a few statements: there the optimizing compiler
 # takes longer than it saves.
 JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
-os.environ[JVM_OPTIONS] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+os.environ[JVM_OPTIONS] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 
 @pytest.fixture(scope="session")
