@@ -13,7 +13,8 @@ Json = dict[str, Any]
 
 def complete(kind: type, given: Json) -> Json:
     """What is given, and a blank for each other field, so that a new field needs no sample."""
-    return {name: given.get(name, blank(t)) for name, t in _codec.types_of(kind).items()}
+    missing = [entry for entry in _codec.types_of(kind).items() if entry[0] not in given]
+    return given | {name: blank(type_of) for name, type_of in missing}
 
 
 def blank(kind: Any) -> object:
