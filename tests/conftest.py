@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from unittest import mock
 
 import pytest
@@ -88,6 +89,44 @@ class Table:
     def create(self, columns: str = "a INT, b STRING", more: str = "") -> None:
         """Creates the table with the feature."""
         self.spark.sql(f"CREATE TABLE {self.name} ({columns}) USING delta {more} {PROPERTIES}")
+
+    def create_with(self, values: str, columns: str, more: str = "") -> None:
+        """Creates the table with the feature and these rows, which is a copy if there is one.
+
+        The first such table is made by statements; the others get its files and its entry in the
+        catalog.
+        """
+        kind = (values, columns, more)
+        if kind not in _originals:
+            name = f"original{len(_originals)}"
+            original = Table(self.spark, name, self.folder.with_name(name))
+            original.create(columns, more)
+            self.spark.sql(f"INSERT INTO {name} VALUES {values}")
+            _originals[kind] = original
+        original = _originals[kind]
+        # With their times, by which Delta dates its versions.
+        shutil.copytree(original.folder, self.folder)
+        jvm: Any = self.spark._jvm
+        catalog: Any = self.spark._jsparkSession.sessionState().catalog()
+        names = jvm.org.apache.spark.sql.catalyst.TableIdentifier
+        entry = catalog.getTableMetadata(names(original.name))
+        place = jvm.java.net.URI.create(self.folder.as_uri())
+        changed = {
+            "identifier": names(self.name, entry.identifier().database()),
+            "storage": _with(entry.storage(), locationUri=jvm.scala.Option.apply(place)),
+        }
+        catalog.createTable(_with(entry, **changed), False, False)
+
+
+_originals: dict[tuple[str, str, str], Table] = {}
+
+
+def _with(value: Any, **changed: Any) -> Any:
+    """A copy of a case class of the JVM with these fields changed."""
+    fields = {
+        value.productElementName(i): value.productElement(i) for i in range(value.productArity())
+    }
+    return value.copy(*(fields | changed).values())
 
 
 PROPERTY = "delta.enableIcebergWriterCompatV1"
