@@ -90,15 +90,16 @@ final case class SqlExample(
 
   override def says: String = {
     val table = LogLines.compliant
-    val told = parameters ++ Map("table" -> table.name, "rule" -> rule.id, "fix" -> fix)
-    val name = s"${IcebergWriterCompatException.Violation}.$condition"
-    val text = RuleExample.particulars(new IcebergWriterCompatException(name, told).getMessage)
-    val (explanation, remedy) = text.splitAt(text.length - fix.length - "\nRun: ".length)
-    val more = also.map { other =>
-      s"\n- rule ${other.rule.id}: ${IcebergWriterCompatException.explanation(table, other)}"
-    }
-    val opening = if (more.isEmpty) "" else "\nThe same statement breaks more rules:"
-    explanation + opening + more.mkString + remedy
+    val refusal = new IcebergWriterCompatException(
+      s"${IcebergWriterCompatException.Violation}.$condition",
+      parameters ++ Map("table" -> table.name, "rule" -> rule.id),
+      null,
+      Remedy.RunAgain(fix),
+      also.map { other =>
+        s"rule ${other.rule.id}: ${IcebergWriterCompatException.explanation(table, other)}"
+      }
+    )
+    RuleExample.particulars(refusal.getMessage)
   }
 }
 
