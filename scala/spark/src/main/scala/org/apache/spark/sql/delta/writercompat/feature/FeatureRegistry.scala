@@ -6,24 +6,24 @@ import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import java.util.Locale
 
 /**
- * Puts the feature into the fixed set of features Delta knows.
+ * Adds the feature to Delta's fixed map of features.
  *
- * The set is built in the body of one method of a final class, so that method's result is passed
- * through [[FeatureRegistry.withWriterCompat]] by one call added to its bytes before Delta's own
- * class loader defines the class.
+ * The map is built by a method of a final class. A call of [[FeatureRegistry.withWriterCompat]] is
+ * added to the byte code of this method, before Delta's class loader defines the class; it adds the
+ * feature to the result.
  */
 object FeatureRegistry
     extends WovenClass("org.apache.spark.sql.delta.TableFeature$", classOf[DeltaThrowable]) {
 
   private val method = "allSupportedFeaturesMap"
 
-  /** Added to the end of `TableFeature.allSupportedFeaturesMap`. */
+  /** Called at the end of `TableFeature.allSupportedFeaturesMap`. */
   def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] =
     features ++ WriterCompatTableFeature.all.map { feature =>
       feature.name.toLowerCase(Locale.ROOT) -> feature
     }
 
-  /** Whether Delta knows the feature; asking loads the class, so ask only once it is defined. */
+  /** Whether Delta has the feature; loads the class, so it must be called after `install`. */
   def isRegistered: Boolean =
     WriterCompatTableFeature.all.forall { feature =>
       TableFeature.featureNameToFeature(feature.name).contains(feature)
@@ -31,7 +31,7 @@ object FeatureRegistry
 
   private val mapType = Type.getType(classOf[Map[_, _]])
 
-  // The result of the method goes through a call.
+  // A call is added before each return of the method.
   override protected def changing(
       access: Int,
       name: String,
@@ -43,7 +43,7 @@ object FeatureRegistry
     else
       new MethodVisitor(Opcodes.ASM9, next) {
         override def visitInsn(opcode: Int): Unit = {
-          // One map is taken from the stack and one put back: no frame changes.
+          // The call replaces a map on the stack by a map, so no frame changes.
           if (opcode == Opcodes.ARETURN) {
             changes()
             call(next, "withWriterCompat", Type.getMethodDescriptor(mapType, mapType))

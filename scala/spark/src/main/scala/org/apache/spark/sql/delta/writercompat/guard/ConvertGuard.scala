@@ -7,11 +7,11 @@ import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 /**
- * Refuses CONVERT TO DELTA before it has done anything, where the table would have the feature.
+ * Refuses CONVERT TO DELTA before it writes anything, if the table would have the feature.
  *
- * The statement and `DeltaTable.convertToDelta`, which is none, run the same command. It makes the
- * folder of the log before its transaction sees any metadata, so the command asks
- * [[ConvertGuard.beforeConvert]] first, by a change to its bytes.
+ * The SQL statement and `DeltaTable.convertToDelta` run the same command. It creates the folder of
+ * the log before its transaction has any metadata. A call of [[ConvertGuard.beforeConvert]] is
+ * therefore added at the start of the command, by changing its byte code.
  */
 object ConvertGuard
     extends WovenClass(
@@ -19,7 +19,7 @@ object ConvertGuard
       classOf[DeltaCommand]
     ) {
 
-  /** Called by the command before anything else. */
+  /** Called by the command before it does anything. */
   def beforeConvert(command: Object, spark: SparkSession): Unit = command match {
     case convert: ConvertToDeltaCommand =>
       Converted.of(spark, convert).filter(_.hasFeature).foreach { converted =>
@@ -34,7 +34,7 @@ object ConvertGuard
 
   private val session = Type.getType(classOf[SparkSession])
 
-  // The method gets a call at its start.
+  // A call is added at the start of the method.
   override protected def changing(
       access: Int,
       name: String,
