@@ -689,7 +689,7 @@ class PublishPlacesSuite extends PublishedSuite {
     (
       "the format version",
       _.updateProperties().set("format-version", "3").commit(),
-      "format version 3 in place of 2"
+      "format version 3 instead of 2"
     )
   )
 
