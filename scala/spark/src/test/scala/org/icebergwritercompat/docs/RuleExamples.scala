@@ -24,7 +24,7 @@ object RuleExamples {
 
   private val sales = s"CREATE TABLE sales (id INT, amount INT) $on"
 
-  /** Says what the refusal says; its last line is the statement that mends it. */
+  /** The text of the refusal; its last line is the remedy. */
   private def sql(rule: Rule, condition: String, setUp: Seq[String] = Nil)(passes: String*)(
       fails: String*
   )(says: String*): SqlExample =
