@@ -46,8 +46,8 @@ object IcebergWriterCompat {
     spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(_.equalsIgnoreCase("true"))
 
   /**
-   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes no
-   * data file.
+   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes
+   * no data file.
    */
   def enable(spark: SparkSession, table: String): Boolean =
     explained(spark, table) {
@@ -199,7 +199,9 @@ object IcebergWriterCompat {
   ): DataFrame =
     iceberg(spark)(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
 
-  /** The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]]. */
+  /**
+   * The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]].
+   */
   def statement(spark: SparkSession, statement: String): DataFrame =
     Sessions.verbatim(spark, statement)
 

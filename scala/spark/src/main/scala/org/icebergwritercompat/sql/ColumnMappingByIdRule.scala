@@ -11,8 +11,9 @@ import java.util.Locale
  * Sets properties of a new table with the feature that Delta requires before a transaction sees the
  * properties, unless the statement sets them.
  *
- * Delta sets the mode `name` for a new table with IcebergCompat, which could then not be distinguished
- * from a mode that the user set; and it refuses UniForm without IcebergCompat with its own error.
+ * Delta sets the mode `name` for a new table with IcebergCompat, which could then not be
+ * distinguished from a mode that the user set; and it refuses UniForm without IcebergCompat with
+ * its own error.
  */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
 

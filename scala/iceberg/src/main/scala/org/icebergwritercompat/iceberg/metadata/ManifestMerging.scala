@@ -3,8 +3,8 @@ package org.icebergwritercompat.iceberg.metadata
 import org.apache.iceberg.{ManifestContent, ManifestFile}
 
 /**
- * Selects the manifests that are merged before a commit: up to ten that list about the same number of
- * files. So each file is written to about three manifests over time, and a table has few small
+ * Selects the manifests that are merged before a commit: up to ten that list about the same number
+ * of files. So each file is written to about three manifests over time, and a table has few small
  * manifests, however many small commits there are. Iceberg's own merging rewrites a manifest for
  * each file until the manifest is full.
  */

@@ -10,8 +10,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /**
- * Writes metadata as JSON, with the fields that `TableMetadataParser` writes. Each version lists all
- * snapshots; the text of a snapshot is made once and cached as long as the snapshot is referenced.
+ * Writes metadata as JSON, with the fields that `TableMetadataParser` writes. Each version lists
+ * all snapshots; the text of a snapshot is made once and cached as long as the snapshot is
+ * referenced.
  *
  * Methods of Iceberg's library with a JSON generator as a parameter cannot be called, because
  * Iceberg's bundles contain a relocated generator class.

@@ -7,8 +7,8 @@ import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableMetadat
 /**
  * Keeps the timestamps of metadata non-decreasing, whatever the clock is.
  *
- * Iceberg uses the current time for each change, and refuses a time that is more than a minute before
- * the last change. The clocks of several writers can differ by more, or be set back.
+ * Iceberg uses the current time for each change, and refuses a time that is more than a minute
+ * before the last change. The clocks of several writers can differ by more, or be set back.
  */
 private[iceberg] object MetadataTimes {
 
@@ -22,8 +22,8 @@ private[iceberg] object MetadataTimes {
   }
 
   /**
-   * The metadata from which the next snapshot is made: with the current snapshot and without history,
-   * so that no timestamp in it is later than the current time.
+   * The metadata from which the next snapshot is made: with the current snapshot and without
+   * history, so that no timestamp in it is later than the current time.
    */
   def withoutPast(table: TableMetadata): TableMetadata = {
     val current = Option(table.currentSnapshot).map { snapshot =>
@@ -35,9 +35,9 @@ private[iceberg] object MetadataTimes {
   }
 
   /**
-   * The snapshot with the time of its Delta commit, or the nearest time that Iceberg and time travel
-   * allow: after the previous snapshot, at most half a minute before the last change of the table,
-   * and not in the future.
+   * The snapshot with the time of its Delta commit, or the nearest time that Iceberg and time
+   * travel allow: after the previous snapshot, at most half a minute before the last change of the
+   * table, and not in the future.
    */
   def dated(base: Option[TableMetadata], made: Snapshot, committed: Long): Snapshot = {
     val earliest = base.fold(0L) { table =>

@@ -63,8 +63,8 @@ object PublishedMetadata {
   private val lock = "this_table.IsWrittenInDeltaOnly"
 
   /**
-   * Properties of each published table. They make Iceberg writers fail; writers that ignore this are
-   * kept from row-level deletes and from deleting files, which Delta could not take over.
+   * Properties of each published table. They make Iceberg writers fail; writers that ignore this
+   * are kept from row-level deletes and from deleting files, which Delta could not take over.
    */
   private[iceberg] val steering = Map(
     TableProperties.DEFAULT_FILE_FORMAT -> "parquet",

@@ -10,8 +10,8 @@ import scala.util.Try
 /**
  * Removes unused files from the metadata folder of a table.
  *
- * A file is removed only if it has a name of this project or of Iceberg's library, the metadata does
- * not refer to it, and it is so old that no writer or reader can still use it.
+ * A file is removed only if it has a name of this project or of Iceberg's library, the metadata
+ * does not refer to it, and it is so old that no writer or reader can still use it.
  */
 object MetadataSweep {
 
@@ -82,8 +82,8 @@ object MetadataSweep {
     new Path(operations.metadataFileLocation("x")).getParent
 
   /**
-   * A snapshot has manifests of the previous one and new ones. So a manifest that was written before
-   * the oldest remaining snapshot, and is not in it, is in no later one.
+   * A snapshot has manifests of the previous one and new ones. So a manifest that was written
+   * before the oldest remaining snapshot, and is not in it, is in no later one.
    */
   private def unreferenced(
       table: TableMetadata,

@@ -28,9 +28,9 @@ trait WriteOnce {
  * The Iceberg metadata of a path table: `metadata/vN.metadata.json`, and a hint with the newest N.
  *
  * The files are those of Iceberg's `HadoopTableOperations`, which readers use. That class checks
- * whether a version exists and then renames a file, so that two processes can both succeed. Here the
- * file system, or Delta's log store, creates the file atomically. `HadoopTableOperations` also fails
- * if the newest version cannot be read or the hint is wrong.
+ * whether a version exists and then renames a file, so that two processes can both succeed. Here
+ * the file system, or Delta's log store, creates the file atomically. `HadoopTableOperations` also
+ * fails if the newest version cannot be read or the hint is wrong.
  *
  * @param name
  *   the table, for messages

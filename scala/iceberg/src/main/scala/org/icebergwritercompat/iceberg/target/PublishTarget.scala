@@ -8,7 +8,8 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 /**
- * The place where a table is published: its current metadata, and the atomic commit of new metadata.
+ * The place where a table is published: its current metadata, and the atomic commit of new
+ * metadata.
  *
  * `current` is null before the first commit, whose base is null too. If another publisher commits
  * first, the commit throws `CommitFailedException` and has no effect. After any other failure it is

@@ -10,8 +10,9 @@ import java.util.{LinkedHashMap, Map => JMap}
 import scala.util.{Try, Using}
 
 /**
- * A cache of the metadata that this process has last read or written, for some path tables: a commit
- * changes little of it, and a long history takes long to parse. Entries are softly referenced.
+ * A cache of the metadata that this process has last read or written, for some path tables: a
+ * commit changes little of it, and a long history takes long to parse. Entries are softly
+ * referenced.
  *
  * Cached metadata is shared. A snapshot caches its manifests, so code that reads manifests takes a
  * copy of the snapshot.

@@ -351,8 +351,8 @@ object IcebergMetrics {
   }
 
   /**
-   * The columns in structs whose bounds may not be values of the table, so that the result of `min` or
-   * `max` must not be taken from the bounds.
+   * The columns in structs whose bounds may not be values of the table, so that the result of `min`
+   * or `max` must not be taken from the bounds.
    */
   def looselyBounded(schema: Schema): Seq[String] = {
     def visit(fields: Iterable[NestedField], prefix: String): Seq[String] =

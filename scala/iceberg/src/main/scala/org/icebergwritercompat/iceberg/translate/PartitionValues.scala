@@ -39,7 +39,9 @@ object PartitionValues {
       .toLeft(new PartitionTuple(values.map(_._3.orNull[Any]).toArray))
   }
 
-  /** The values of the log for a tuple; on the left the name of a field that the log cannot store. */
+  /**
+   * The values of the log for a tuple; on the left the name of a field that the log cannot store.
+   */
   def text(spec: PartitionSpec, tuple: StructLike): Either[String, Map[String, String]] = {
     val types = spec.partitionType.fields.asScala.map(_.`type`)
     val values =

@@ -439,8 +439,8 @@ class GuardedTransaction(
     !creating && !wasGuarded && isGuarded(proposed)
 
   /**
-   * The properties of a table that is created or replaced. A replaced table keeps the feature, which
-   * its protocol keeps too, and keeps being published.
+   * The properties of a table that is created or replaced. A replaced table keeps the feature,
+   * which its protocol keeps too, and keeps being published.
    */
   private def completed(proposed: Metadata): Metadata = {
     val kept =
