@@ -192,7 +192,8 @@ final class UpgradePlan(
       Option.when(entersAgain && keptFiles > 0) {
         StepFact(
           "enter",
-          "the other files are added to the log again with the new physical names; they are not changed",
+          "the other files are added to the log again with the new physical names; they are " +
+            "not changed",
           Some(keptFiles),
           Some(bytes - failing.map(_.size).sum)
         )

@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot}
-import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, RemoveFile}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.apache.spark.sql.delta.writercompat.read.{CommitIds, TableStates}
 import org.icebergwritercompat.contract.{Moment, TableState}
@@ -46,10 +46,15 @@ private[writercompat] final class SparkDeltaSource(
   override def configuration: Configuration = log.newDeltaHadoopConf()
 
   override def newest(): TableAtVersion =
-    new AtVersion(log.update(catalogTableOpt = catalogTable))
+    new SparkTableAtVersion(spark, name, log, log.update(catalogTableOpt = catalogTable))
 
   override def at(version: Long): TableAtVersion =
-    new AtVersion(log.getSnapshotAt(version, catalogTableOpt = catalogTable))
+    new SparkTableAtVersion(
+      spark,
+      name,
+      log,
+      log.getSnapshotAt(version, catalogTableOpt = catalogTable)
+    )
 
   override def commits(from: Long, to: TableAtVersion): Iterator[DeltaCommit] =
     justCommitted(from, to) match {
@@ -86,14 +91,13 @@ private[writercompat] final class SparkDeltaSource(
   private def inCommitTimestamp(actions: Seq[Action]): Option[Long] =
     actions.collectFirst { case info: CommitInfo => info }.flatMap(_.inCommitTimestamp)
 
-  // The rules see a change of metadata with the protocol of the version that is published.
   private def commit(
       version: DeltaVersion,
       actions: Seq[Action],
       to: TableAtVersion
   ): DeltaCommit = {
     val changed = actions.collectFirst { case metadata: Metadata => metadata }
-    val state = changed.map(stateOf(protocolOf(to), _))
+    val state = changed.map(stateOf(_, to))
     DeltaCommit(
       version,
       changed.zip(state).map { case (metadata, state) => TableDefinition.of(metadata.id, state) },
@@ -103,47 +107,61 @@ private[writercompat] final class SparkDeltaSource(
     )
   }
 
-  private def stateOf(protocol: Protocol, metadata: Metadata): TableState =
-    TableStates.of(name, Moment.Changing, protocol, metadata, TableStates.profile(spark))
+  // The rules see changed metadata together with the protocol of the version that is published.
+  private def stateOf(metadata: Metadata, to: TableAtVersion): TableState = to match {
+    case own: SparkTableAtVersion => own.stateWith(metadata)
+    case other => throw new IllegalArgumentException(s"$other is of another source")
+  }
+}
 
-  private def protocolOf(version: TableAtVersion): Protocol = version match {
-    case own: AtVersion => own.snapshot.protocol
-    case other          => throw new IllegalArgumentException(s"$other is of another source")
+/** A version of a Delta table as Delta's own library reads it. */
+private final class SparkTableAtVersion(
+    spark: SparkSession,
+    name: String,
+    log: DeltaLog,
+    snapshot: Snapshot
+) extends TableAtVersion {
+
+  override def number: Long = snapshot.version
+
+  override def timestamp: Long = snapshot.timestamp
+
+  override def tableId: String = snapshot.metadata.id
+
+  override def properties: Map[String, String] = snapshot.metadata.configuration
+
+  override lazy val state: TableState = stateWith(snapshot.metadata)
+
+  /** The state of the table if its metadata were this. */
+  def stateWith(metadata: Metadata): TableState =
+    TableStates.of(
+      name,
+      Moment.Changing,
+      snapshot.protocol,
+      metadata,
+      TableStates.profile(spark)
+    )
+
+  override lazy val definition: TableDefinition = TableDefinition.of(tableId, state)
+
+  override def totals: FileTotals = {
+    val known = snapshot.checksumOpt
+    FileTotals(known.map(_.numFiles), known.map(_.tableSizeBytes))
   }
 
-  private final class AtVersion(val snapshot: Snapshot) extends TableAtVersion {
+  override def keptMillis: Long = DeltaLog.tombstoneRetentionMillis(snapshot.metadata)
 
-    override def number: Long = snapshot.version
+  override def live: Iterator[AddedFile] =
+    snapshot.allFiles.toLocalIterator().asScala.map(SparkDeltaSource.added)
 
-    override def timestamp: Long = snapshot.timestamp
+  override def commitId(version: Long): Option[String] = ids.of(version)
 
-    override def tableId: String = snapshot.metadata.id
-
-    override def properties: Map[String, String] = snapshot.metadata.configuration
-
-    override lazy val state: TableState = stateOf(snapshot.protocol, snapshot.metadata)
-
-    override lazy val definition: TableDefinition = TableDefinition.of(tableId, state)
-
-    override def totals: FileTotals = {
-      val known = snapshot.checksumOpt
-      FileTotals(known.map(_.numFiles), known.map(_.tableSizeBytes))
-    }
-
-    override def keptMillis: Long = DeltaLog.tombstoneRetentionMillis(snapshot.metadata)
-
-    override def live: Iterator[AddedFile] =
-      snapshot.allFiles.toLocalIterator().asScala.map(SparkDeltaSource.added)
-
-    override def commitId(version: Long): Option[String] = ids.of(version)
-
-    private lazy val ids = new CommitIds(log, snapshot)
-  }
+  private lazy val ids = new CommitIds(log, snapshot)
 }
 
 private object SparkDeltaSource {
 
-  private def added(add: AddFile): AddedFile =
+  def added(add: AddFile): AddedFile =
     AddedFile(
       add.path,
       add.partitionValues,
