@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 object PublishedMetadata {
 
   /** The property, of the table and of each snapshot, with the Delta version. */
-  val DeltaVersionProperty = "delta-version"
+  final val DeltaVersionProperty = "delta-version"
 
   /** The property with the time of that commit, in milliseconds. */
   val DeltaTimestampProperty = "delta-timestamp"

@@ -3,6 +3,7 @@ package org.icebergwritercompat.iceberg.target
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{Avro, OfCatalog, OfPath, Temporary}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -41,7 +42,7 @@ object MetadataSweep {
         if (others.isEmpty) {
           val old = files.filter(_.createdAtMillis < before)
           val unused = old.filter { file =>
-            temporaryFile.matches(name(file)) || isPast(file)
+            Temporary.matches(name(file)) || isPast(file)
           }
           delete(io, unused ++ unreferenced(table, io, files, before))
         }
@@ -100,7 +101,7 @@ object MetadataSweep {
       files.find(file => key(file.location) == list).map(_.createdAtMillis)
     }
     val settled = files.filter { file =>
-      avroFile.matches(name(file)) && !lists(key(file.location)) &&
+      Avro.matches(name(file)) && !lists(key(file.location)) &&
       file.createdAtMillis < before && since.exists(file.createdAtMillis <= _)
     }
     if (settled.isEmpty) Nil
@@ -123,8 +124,8 @@ object MetadataSweep {
 
   // Metadata files have numbers, in different forms for path tables and for catalogs.
   private def line(name: String): Option[Line] = name match {
-    case pathFile(number)    => Some(Line(paths, BigInt(number)))
-    case catalogFile(number) => Some(Line(catalogs, BigInt(number)))
+    case OfPath(number)    => Some(Line(paths, BigInt(number)))
+    case OfCatalog(number) => Some(Line(catalogs, BigInt(number)))
     case _                   => None
   }
 
@@ -132,11 +133,4 @@ object MetadataSweep {
 
   // The path of a file may be with or without its authority.
   private def key(location: String): String = new Path(location).toUri.getPath
-
-  private val uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-  private val pathFile = """v(\d+)(?:\.gz)?\.metadata\.json""".r
-  private val catalogFile = s"(\\d+)-$uuid(?:\\.gz)?\\.metadata\\.json".r
-  private val temporaryFile =
-    s"$uuid(?:\\.gz)?\\.metadata\\.json|$uuid-version-hint\\.(?:temp|text)".r
-  private val avroFile = s"$uuid-m\\d+\\.avro|snap-\\d+-\\d+-$uuid\\.avro".r
 }

@@ -5,6 +5,7 @@ import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
 import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.slf4j.{Logger, LoggerFactory}
 import org.icebergwritercompat.iceberg.metadata.MetadataJson
@@ -270,11 +271,11 @@ private object PathTableOperations {
 
   val version: Regex = """v(\d+)\..*""".r
 
-  val PathFile: Regex = """v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+  val PathFile: Regex = MetadataFileNames.OfPath
 
-  val CatalogFile: Regex = """(\d+)-[0-9a-f-]{36}(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+  val CatalogFile: Regex = MetadataFileNames.OfCatalog
 
-  val endings: Seq[String] = Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
+  val endings: Seq[String] = MetadataFileNames.Endings
 
   val logger: Logger = LoggerFactory.getLogger(classOf[PathTableOperations])
 }
