@@ -62,7 +62,7 @@ object SchemaRules {
   object PhysicalNameIsColId
       extends TableRule(
         "C2",
-        "The physical name of every field is `col-<id>`.",
+        "The physical name of every field is `col-` followed by its id.",
         "Iceberg writers derive the name from the id, and would write the column under another " +
           "name.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
