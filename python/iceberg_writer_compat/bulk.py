@@ -153,6 +153,7 @@ def enable_all(
     mode: Mode = "auto",
     rewrite: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
     parallelism: int = 2,
     journal: str | os.PathLike[str] | None = None,
     dry_run: Literal[False] = False,
@@ -168,6 +169,7 @@ def enable_all(
     mode: Mode = "auto",
     rewrite: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
     parallelism: int = 2,
     journal: str | os.PathLike[str] | None = None,
     dry_run: Literal[True],
@@ -182,6 +184,7 @@ def enable_all(
     mode: Mode = "auto",
     rewrite: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
     parallelism: int = 2,
     journal: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
@@ -199,7 +202,8 @@ def enable_all(
         catalog: or of a catalog.
         mode: As of `enable_iceberg_writer_compat`; so are
         rewrite: whether data files may be written anew,
-        drop: and what is to be taken away.
+        drop: what is to be taken away,
+        contract: and the feature to switch on.
         parallelism: How many tables are worked on at a time.
         journal: A file that remembers how far each table has come. A run with the journal of an
             earlier one passes over what is done, however that one ended.
@@ -216,7 +220,12 @@ def enable_all(
     names += tables_in(spark, catalog=catalog) if catalog is not None else []
     names = list(dict.fromkeys(names))
     enable: Callable[..., Any] = partial(
-        enable_iceberg_writer_compat, spark, mode=mode, rewrite=rewrite, drop=drop
+        enable_iceberg_writer_compat,
+        spark,
+        mode=mode,
+        rewrite=rewrite,
+        drop=drop,
+        contract=contract,
     )
     told = notify or (lambda _table: None)
     if dry_run:

@@ -100,7 +100,7 @@ class Feature:
         supported: Whether the protocol lists it.
         active: Whether the table makes use of it.
         enabled: Whether the property that switches it on is on; None if it has none.
-        allowed: Whether a table with icebergWriterCompatV1 may have it.
+        allowed: Whether the contract lets a table have it.
     """
 
     name: str
@@ -251,6 +251,7 @@ class Report:
         timestamp: The time of that version.
         profile: Which texts of the rules were applied.
         enabled: Whether the feature is on.
+        contract: The feature by which the table is guarded; None if it is not guarded.
         compliant: Whether the feature is on and no finding is a violation.
         statement: The statement that `would_break` was asked about.
         facts: What the table is.
@@ -268,6 +269,7 @@ class Report:
     timestamp: datetime | None
     profile: str
     enabled: bool
+    contract: str | None
     compliant: bool
     statement: str | None
     facts: Facts

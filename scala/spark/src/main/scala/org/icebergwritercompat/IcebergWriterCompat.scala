@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.BuildInfo
+import org.icebergwritercompat.remedy.Rendering
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
@@ -62,16 +63,20 @@ object IcebergWriterCompat {
    *   whether `auto` may write data files anew
    * @param drop
    *   what is to be taken away that stands in the way, by the names of `Drop`
+   * @param contract
+   *   the feature of the contract to switch on; null for the default one
    */
   def upgrade(
       spark: SparkSession,
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: JList[String]
+      drop: JList[String],
+      contract: String
   ): String =
     explained(spark, table) {
-      ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq).run())
+      val chosen = Option(contract)
+      ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq, chosen).run())
     }
 
   /** What that would do, as the JSON of a report; nothing is written. */
@@ -80,10 +85,12 @@ object IcebergWriterCompat {
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: JList[String]
+      drop: JList[String],
+      contract: String
   ): String =
-    Sessions.active(spark) {
-      ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq))
+    active(spark) {
+      val chosen = Option(contract)
+      ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq, chosen))
     }
 
   /** Takes the feature out of a table, given by name or path; false if it was not there. */
@@ -94,9 +101,13 @@ object IcebergWriterCompat {
   def isEnabled(spark: SparkSession, table: String): Boolean =
     explained(spark, table)(DeltaTables.isEnabled(DeltaTables.find(spark, table)))
 
+  /** The feature that a table, given by name or path, has on; null if it has none. */
+  def contractOf(spark: SparkSession, table: String): String =
+    explained(spark, table)(DeltaTables.contractOf(DeltaTables.find(spark, table)).orNull)
+
   /** The report of `Reports.check` as JSON; the newest version for null. */
   def check(spark: SparkSession, table: String, version: java.lang.Long): String =
-    Sessions.active(spark)(ReportJson.of(Reports.check(spark, table, optional(version))))
+    active(spark)(ReportJson.of(Reports.check(spark, table, optional(version))))
 
   /** The report of `Reports.verify` as JSON; the newest version and all files for null. */
   def verify(
@@ -105,21 +116,21 @@ object IcebergWriterCompat {
       version: java.lang.Long,
       files: java.lang.Long
   ): String =
-    Sessions.active(spark) {
+    active(spark) {
       ReportJson.of(Reports.verify(spark, table, optional(version), optional(files)))
     }
 
   /** The report of `Reports.history` as JSON. */
   def history(spark: SparkSession, table: String): String =
-    Sessions.active(spark)(ReportJson.of(Reports.history(spark, table)))
+    active(spark)(ReportJson.of(Reports.history(spark, table)))
 
   /** The report on what a statement would do, as JSON. */
   def wouldBreak(spark: SparkSession, statement: String): String =
-    Sessions.active(spark)(ReportJson.of(Reports.wouldBreak(spark, statement)))
+    active(spark)(ReportJson.of(Reports.wouldBreak(spark, statement)))
 
   /** The report on what other columns would mean, as JSON; so is the schema. */
   def wouldBreakSchema(spark: SparkSession, table: String, schema: String): String =
-    Sessions.active(spark) {
+    active(spark) {
       ReportJson.of(
         Reports.wouldBreak(spark, table, DataType.fromJson(schema).asInstanceOf[StructType])
       )
@@ -128,27 +139,27 @@ object IcebergWriterCompat {
   /** Publishes the newest version of a table as Iceberg; what that did, as JSON. */
   def publish(spark: SparkSession, table: String): String =
     explained(spark, table) {
-      IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish()))
+      needed(ReportJson.of(Publishing.of(spark, table).publish()))
     }
 
   /** Publishes, and forgets snapshots that cannot be read; what that did, as JSON. */
   def publishMending(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Mending)))
+    needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Mending)))
 
   /** Begins a new line of metadata, whatever there is, and publishes; what that did, as JSON. */
   def publishAnew(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Anew)))
+    needed(ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Anew)))
 
   /**
    * Appends to a table what an Iceberg writer has committed past it up to a snapshot, and publishes
    * that; what that did, as JSON.
    */
   def takeSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
-    IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).take(snapshot)))
+    needed(ReportJson.of(Publishing.of(spark, table).take(snapshot)))
 
   /** Publishes without what an Iceberg writer has committed up to a snapshot. */
   def discardSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
-    IcebergLibrary.needed(
+    needed(
       ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
     )
 
@@ -159,14 +170,14 @@ object IcebergWriterCompat {
    *   the name of the metadata file that has the change
    */
   def discardChanges(spark: SparkSession, table: String, metadata: String): String =
-    IcebergLibrary.needed(
+    needed(
       ReportJson.of(Publishing.of(spark, table).publish(PublishWay.Discarding(metadata)))
     )
 
   /** How far a table is published as Iceberg, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
     explained(spark, table) {
-      IcebergLibrary.needed(ReportJson.of(Publishing.of(spark, table).status()))
+      needed(ReportJson.of(Publishing.of(spark, table).status()))
     }
 
   /**
@@ -181,7 +192,7 @@ object IcebergWriterCompat {
 
   /** The columns that a version of a table has, as JSON. */
   def columns(spark: SparkSession, table: String, version: Long): String =
-    Sessions.active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
+    active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
 
   /** The schema of published metadata as Iceberg's library has it, as Iceberg's JSON. */
   def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
@@ -223,10 +234,20 @@ object IcebergWriterCompat {
 
   // What is wrong with the log is told by the field; all else as it comes.
   private def explained[T](spark: SparkSession, table: String)(answer: => T): T =
-    Sessions.active(spark)(MalformedLog.explained(spark, table)(identity)(answer))
+    inPython(Sessions.active(spark)(MalformedLog.explained(spark, table)(identity)(answer)))
 
   private def iceberg[T](spark: SparkSession)(answer: => T): T =
-    Sessions.active(spark)(IcebergLibrary.needed(answer))
+    active(spark)(IcebergLibrary.needed(answer))
+
+  private def needed[T](answer: => T): T = inPython(IcebergLibrary.needed(answer))
+
+  private def active[T](spark: SparkSession)(answer: => T): T =
+    inPython(Sessions.active(spark)(answer))
+
+  // A refusal tells what mends it in the language of the caller.
+  private def inPython[T](answer: => T): T =
+    try answer
+    catch { case refusal: IcebergWriterCompatException => throw refusal.in(Rendering.Python) }
 
   private def optional(number: java.lang.Long): Option[Long] = Option(number).map(_.longValue)
 }

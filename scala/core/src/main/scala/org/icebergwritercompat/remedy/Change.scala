@@ -43,7 +43,11 @@ object Change {
   }
 
   /** The field at `path` as the changes want it, with all that is below it. */
-  private[remedy] def of(changes: Seq[Change], path: Seq[String], field: StructField): StructField =
+  private[icebergwritercompat] def of(
+      changes: Seq[Change],
+      path: Seq[String],
+      field: StructField
+  ): StructField =
     field.copy(
       name = changes
         // To the letter: it may be renamed because of another one in other letters.

@@ -3,6 +3,7 @@ package org.icebergwritercompat.remedy
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.model.WriterCompat
+import org.icebergwritercompat.remedy.Quoting._
 
 /**
  * What mends a fault.
@@ -16,7 +17,7 @@ sealed trait Remedy {
   protected def inSql: Seq[String]
 
   /** What it is in Python. */
-  def python: Seq[String] = sql.map(Remedy.inPython)
+  def python: Seq[String] = sql.map(inPython)
 
   /** What it is at the command line; SQL where the command line has no verb for it. */
   def command: Seq[String] = sql
@@ -56,14 +57,24 @@ sealed trait Alteration extends Remedy {
   /** What stands after ALTER TABLE and the name. */
   protected def clauses: Seq[String]
 
+  /** Whether columns are told apart by the case of letters alone. */
+  protected def exactCase: Boolean = false
+
   final override protected def inSql: Seq[String] = statements
 
   /** The statements, to be run to the letter. */
   final def statements: Seq[String] =
-    clauses.map(clause => s"ALTER TABLE $table $clause")
+    Remedy.inExactCase(exactCase)(clauses.map(clause => s"ALTER TABLE $table $clause"): _*)
 }
 
 object Remedy {
+
+  /** The statements, if need be in a session that tells names apart by the case of letters. */
+  private[remedy] def inExactCase(exact: Boolean)(statements: String*): Seq[String] =
+    if (exact) s"SET $caseSensitive=true" +: statements :+ s"RESET $caseSensitive"
+    else statements
+
+  private val caseSensitive = "spark.sql.caseSensitive"
 
   /** Nothing that anybody could run. */
   case object Nothing extends Remedy {
@@ -82,7 +93,7 @@ object Remedy {
       without: Seq[String] = scala.Nil
   ) extends Alteration {
     override protected def clauses: Seq[String] = Seq(
-      s"SET TBLPROPERTIES (${properties.map { case (k, v) => s"${literal(k)} = ${literal(v)}" }.mkString(", ")})"
+      s"SET TBLPROPERTIES (${Quoting.properties(properties)})"
     )
     override def changes: Seq[Change] = properties.map { case (key, value) =>
       Change.Property(key, Some(value))
@@ -135,12 +146,15 @@ object Remedy {
    *
    * @param mapped
    *   whether the table has column mapping, which Delta renames columns by
+   * @param exactCase
+   *   whether another column has the same name in letters of another case
    */
   final case class RenameColumn(
       table: String,
       path: Seq[String],
       name: String,
-      mapped: Boolean = true
+      mapped: Boolean = true,
+      override protected val exactCase: Boolean = false
   ) extends Alteration {
     override protected def clauses: Seq[String] =
       Option
@@ -195,20 +209,39 @@ object Remedy {
     }
   }
 
-  /** Switches the feature on by this project, which can lay a table out anew. */
-  final case class Enable(table: String, rewrite: Boolean = false, drop: Seq[String] = scala.Nil)
-      extends Remedy {
+  /**
+   * Switches a contract on for an existing table by the call of this project, which can write data
+   * files anew.
+   *
+   * @param rewrite
+   *   whether data files may be written anew
+   * @param drop
+   *   what may be taken away that stands in the way
+   * @param feature
+   *   the feature of the contract
+   */
+  final case class Enable(
+      table: String,
+      rewrite: Boolean = false,
+      drop: Seq[String] = scala.Nil,
+      feature: String = WriterCompat.Feature
+  ) extends Remedy {
+
+    // The call and the command switch this contract on unless they name another.
+    private val contract: Option[String] = Some(feature).filter(_ != WriterCompat.Feature)
 
     override protected def inSql: Seq[String] = python
 
     override def python: Seq[String] = {
       val arguments = Option.when(rewrite)("rewrite=True") ++
-        Option.when(drop.nonEmpty)(drop.mkString("drop=[\"", "\", \"", "\"]"))
+        Option.when(drop.nonEmpty)(drop.mkString("drop=[\"", "\", \"", "\"]")) ++
+        contract.map(name => s"contract=${pythonText(name)}")
       Seq(call("enable_iceberg_writer_compat", table, arguments.toSeq))
     }
 
     override def command: Seq[String] = {
-      val options = Option.when(rewrite)("--rewrite") ++ drop.map(name => s"--drop $name")
+      val options = Option.when(rewrite)("--rewrite") ++ drop.map(name => s"--drop $name") ++
+        contract.map(name => s"--contract ${shellWord(name)}")
       Seq(commandLine("enable", table, options.toSeq))
     }
 
@@ -254,95 +287,39 @@ object Remedy {
   }
 
   /**
-   * Copies rows into a new table that has the feature; the old one stays.
+   * Copies rows into a new table that has the feature; the old table stays as it is.
    *
-   * @param verb
-   *   `CREATE TABLE`, or what else the user wrote for it
    * @param selected
-   *   the columns, as they stand after SELECT
+   *   the columns, as they stand after SELECT; all columns if there are none
    * @param source
    *   the table to read, with the version if it is not the newest
+   * @param properties
+   *   of the new table, the one that switches the contract on among them
    * @param location
    *   the folder, if the user named one
+   * @param created
+   *   `CREATE TABLE`, or what else the user wrote for it
+   * @param exactCase
+   *   whether the columns are told apart by the case of letters alone
    */
   final case class CopyInto(
       target: String,
       selected: Seq[String],
       source: String,
       partitionedBy: Seq[String],
-      properties: Seq[(String, String)] = Seq(WriterCompat.Enabled -> "true"),
+      properties: Seq[(String, String)],
       location: Option[String] = None,
-      created: String = "CREATE TABLE"
+      created: String = "CREATE TABLE",
+      exactCase: Boolean = false
   ) extends Remedy {
     override protected def inSql: Seq[String] = {
       val what = if (selected.isEmpty) "*" else selected.mkString(", ")
-      Seq(
-        s"$created $target USING delta${partitioning(partitionedBy)}" +
+      inExactCase(exactCase)(
+        s"$created $target USING delta${Quoting.partitionedBy(partitionedBy)}" +
           location.fold("")(folder => s" LOCATION ${literal(folder)}") +
-          s" TBLPROPERTIES (${set(properties)}) AS SELECT $what FROM $source"
+          s" TBLPROPERTIES (${Quoting.properties(properties)}) AS SELECT $what FROM $source"
       )
     }
-  }
-
-  private def set(properties: Seq[(String, String)]): String =
-    properties.map { case (key, value) => s"${literal(key)} = ${literal(value)}" }.mkString(", ")
-
-  private[remedy] def partitioning(columns: Seq[String]): String =
-    if (columns.isEmpty) "" else columns.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-
-  /** The columns of a table with the changes, as a statement lists them. */
-  private[remedy] def columnsOf(declared: Declared, changes: Seq[Change]): String = {
-    val fields = declared.schema.fields
-      .map(field => Change.of(changes, Seq(field.name), field)) ++ changes.collect {
-      case Change.Added(name, dataType) => StructField(name, dataType)
-    }
-    fields
-      .map { field =>
-        val notNull = if (field.nullable) "" else " NOT NULL"
-        val comment = field.getComment().fold("")(text => s" COMMENT ${literal(text)}")
-        s"${quoteIfNeeded(field.name)} ${field.dataType.sql}$notNull$comment"
-      }
-      .mkString(", ")
-  }
-
-  /** Its partition columns with the changes. */
-  private[remedy] def partitionsOf(declared: Declared, changes: Seq[Change]): Seq[String] =
-    changes
-      .collectFirst { case Change.Partitioning(names) => names }
-      .getOrElse(declared.partitionColumns)
-      .map(name => Change.of(changes, Seq(name), StructField(name, StringType)).name)
-
-  /**
-   * A table as a statement was to make it, or a table with columns as it was to be after it.
-   *
-   * @param name
-   *   as a statement spells it
-   */
-  final case class Declared(
-      name: String,
-      replacing: Boolean,
-      schema: StructType,
-      partitionColumns: Seq[String]
-  )
-
-  /** How a statement came that is not to be run as it is. */
-  sealed trait Door
-
-  object Door {
-
-    /**
-     * As SQL, in these words.
-     *
-     * @param isClustered
-     *   whether PARTITIONED BY stands for CLUSTER BY, as where Delta's parser has put it there
-     */
-    final case class Sql(text: String, isClustered: Boolean = false) extends Door
-
-    /** By a writer of DataFrames. */
-    case object Writer extends Door
-
-    /** By the builder of `DeltaTable`. */
-    case object Builder extends Door
   }
 
   /** The statement that creates or replaces the table, with changes. */
@@ -380,12 +357,12 @@ object Remedy {
 
     private def declaredStatement: String = {
       val verb = if (declared.replacing) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
-      val columns = columnsOf(declared, changes)
+      val columns = declared.columns(changes)
       val list = if (columns.isEmpty) "" else s"($columns) "
-      val partitions = partitionsOf(declared, changes)
-      val properties = changes.collect { case Change.Property(key, Some(value)) => key -> value }
-      s"$verb ${declared.name} ${list}USING delta${partitioning(partitions)} " +
-        s"TBLPROPERTIES (${set((properties.toMap + (WriterCompat.Enabled -> "true")).toSeq.sorted)})"
+      val set = changes.collect { case Change.Property(key, Some(value)) => key -> value }.toMap
+      s"$verb ${declared.name} ${list}USING delta" +
+        Quoting.partitionedBy(declared.partitions(changes)) +
+        s" TBLPROPERTIES (${Quoting.properties((set + (declared.property -> "true")).toSeq.sorted)})"
     }
   }
 
@@ -468,39 +445,6 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /**
-   * What mends all faults of one statement at once.
-   *
-   * @param remedies
-   *   of the faults, those of the first one first
-   * @param door
-   *   how the statement came, if that is known
-   */
-  def together(remedies: Seq[Remedy], door: Option[Door]): Remedy = remedies match {
-    case (create: Create) +: _ =>
-      val changes = remedies.collect { case other: Create => other.changes }.flatten.distinct
-      // A statement that lacks something is worse than the calls to change.
-      create.copy(changes = changes, door = door.orElse(Some(Door.Writer)))
-    case first +: _ =>
-      val all = remedies.flatMap(_.changes).distinct
-      val features = remedies.collect { case add: AddColumn => add.features.map(add.table -> _) }
-      door match {
-        case Some(sql @ Door.Sql(text, _)) if first.changes.nonEmpty =>
-          WrittenStatement
-            .changed(sql, Declared("", replacing = false, new StructType, scala.Nil), all)
-            // Nothing in the statement is the fault.
-            .filter(_ != text)
-            .fold(first) { statement =>
-              val before = features.flatten.distinct.map { case (table, feature) =>
-                SetProperty(table, s"delta.feature.$feature", "supported")
-              }
-              Again(all, statement, before)
-            }
-        case _ => first
-      }
-    case _ => Nothing
-  }
-
   /** The columns of one schema as those of another, which has the same number of them. */
   def selected(from: StructType, to: StructType): Seq[String] =
     from.fields.toSeq.zip(to.fields).map { case (was, is) =>
@@ -509,29 +453,4 @@ object Remedy {
       else if (name == wanted) name
       else s"$name AS $wanted"
     }
-
-  /** A text as a literal of SQL. */
-  private[remedy] def literal(text: String): String =
-    "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-  private def sqlPath(path: Seq[String]): String = path.map(quoteIfNeeded).mkString(".")
-
-  private def inPython(statement: String): String = s"spark.sql(${pythonText(statement)})"
-
-  private def call(function: String, table: String, arguments: Seq[String]): String =
-    s"$function(spark, ${(pythonText(table) +: arguments).mkString(", ")})"
-
-  private def pythonText(text: String): String =
-    if (text.contains("\n")) "\"\"\"" + escaped(text) + "\"\"\""
-    else "\"" + escaped(text) + "\""
-
-  private def escaped(text: String): String = text.replace("\\", "\\\\").replace("\"", "\\\"")
-
-  private def commandLine(verb: String, table: String, options: Seq[String]): String =
-    (Seq("iceberg-writer-compat", verb, shellQuoted(table)) ++ options).mkString(" ")
-
-  private def shellWord(word: String): String =
-    if (word.matches("[A-Za-z0-9_./=:@%+,-]+")) word else shellQuoted(word)
-
-  private def shellQuoted(word: String): String = "'" + word.replace("'", "'\\''") + "'"
 }

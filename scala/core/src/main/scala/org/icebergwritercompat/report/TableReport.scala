@@ -10,6 +10,8 @@ import org.icebergwritercompat.remedy.Remedy
  *   how a statement refers to the table
  * @param location
  *   its folder; `None` where the table does not exist yet, as for the version
+ * @param contract
+ *   the feature of the contract by which the table is guarded; `None` if it is not guarded
  * @param statement
  *   what would be run
  */
@@ -20,7 +22,7 @@ final case class TableReport(
     version: Option[Long],
     timestamp: Option[String],
     profile: String,
-    enabled: Boolean,
+    contract: Option[String],
     statement: Option[String],
     facts: Facts,
     columns: Seq[ColumnFact],
@@ -31,7 +33,10 @@ final case class TableReport(
 ) {
 
   /** The version of this format. */
-  @JsonProperty def format: Int = 1
+  @JsonProperty def format: Int = 2
+
+  /** Whether the table has the feature. */
+  @JsonProperty def enabled: Boolean = contract.isDefined
 
   /** Whether the table has the feature, and breaks no rule of it. */
   @JsonProperty def compliant: Boolean =
@@ -75,7 +80,7 @@ final case class Facts(
  * @param enabled
  *   whether the table property that switches it on is on; `None` where it has none
  * @param allowed
- *   whether a table with `icebergWriterCompatV1` may have it
+ *   whether the contract lets a table have it
  */
 final case class FeatureFact(
     name: String,

@@ -3,6 +3,8 @@ package org.icebergwritercompat.report
 /**
  * What switching the feature on did.
  *
+ * @param contract
+ *   the feature of the contract that the table follows
  * @param changed
  *   false if the feature was on before
  * @param version
@@ -20,6 +22,7 @@ package org.icebergwritercompat.report
  */
 final case class UpgradeResult(
     table: String,
+    contract: String,
     changed: Boolean,
     version: Long,
     mode: PlanMode,

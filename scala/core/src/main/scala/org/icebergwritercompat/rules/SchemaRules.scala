@@ -397,6 +397,11 @@ object SchemaRules {
     }
   }
 
+  /**
+   * Not a rule of the RFC. Of the tested releases, Delta 4.3.1 and 4.4.0 refuse decimals here. A
+   * release that no longer does makes the rule stricter than it has to be: the rule does not know
+   * which Delta runs, and has to be taken out of the contract then.
+   */
   object NoDecimalPartitions
       extends TableRule(
         "C18d",

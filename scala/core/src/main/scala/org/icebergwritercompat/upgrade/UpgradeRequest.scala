@@ -1,6 +1,6 @@
 package org.icebergwritercompat.upgrade
 
-import org.icebergwritercompat.contract.{Fix, TableState}
+import org.icebergwritercompat.contract.{Contract, Fix, TableState}
 import org.icebergwritercompat.remedy.Remedy
 
 /**
@@ -10,8 +10,14 @@ import org.icebergwritercompat.remedy.Remedy
  *   whether it may write data files anew
  * @param drop
  *   what it takes away first
+ * @param contract
+ *   the contract to switch on; `None` if the user named none
  */
-final case class UpgradeRequest(rewrites: Boolean, drop: Set[Drop]) {
+final case class UpgradeRequest(
+    rewrites: Boolean,
+    drop: Set[Drop],
+    contract: Option[Contract] = None
+) {
 
   /** The call that asks for this. */
   def call(table: TableState): Remedy =

@@ -52,9 +52,10 @@ object Reports {
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: Seq[String]
+      drop: Seq[String],
+      contract: Option[String]
   ): TableReport =
-    answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop).plan())
+    answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop, contract).plan())
 
   // What Spark and Delta object to is clear already; the others are of the log.
   private def answer(spark: SparkSession, table: => String)(report: => TableReport): TableReport =
