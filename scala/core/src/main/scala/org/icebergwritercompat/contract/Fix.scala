@@ -13,6 +13,10 @@ object Fix extends ColumnFixes with TableFixes {
     case _                  => SetProperty(table.name, key, value)
   }
 
+  /** The same for a table that Delta cannot read, so that its rows cannot be copied either. */
+  def enableUnread(table: TableState): Remedy =
+    if (isStanding(table)) lookIntoHistory(table) else enable(table)
+
   /** Whether the table has the feature and is looked at as it is, not with a change to it. */
   private[contract] def isStanding(table: TableState): Boolean =
     table.moment == Moment.Changing && table.previous.isEmpty

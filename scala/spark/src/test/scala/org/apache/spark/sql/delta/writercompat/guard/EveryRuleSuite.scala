@@ -19,6 +19,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{Finding, Severity}
 import org.icebergwritercompat.reports.Reports
+import org.icebergwritercompat.rules.ActionRules
 import org.icebergwritercompat.testing.TestTable
 
 import java.nio.file.Files
@@ -35,27 +36,52 @@ import scala.util.{Failure, Success, Try}
  */
 class EveryRuleSuite extends TableSuite with Places {
 
-  /** Rules whose fault nobody can mend without knowing what the values were. */
-  private val lost: Map[String, String] = Map()
+  /** Rules whose fault is in values that are lost: who wrote what is all that can be told. */
+  private val lost: Set[String] = Set("E1f", "C14p")
+
+  /** Rules whose fault keeps Delta from reading the table, so that nothing can be copied. */
+  private val unread: Set[String] =
+    Set("A3", "A4", "A8", "C1", "C8", "C14", "C18", "E0")
+
+  /** Rules that Delta keeps itself where a program commits by its interface. */
+  private val byDelta: Set[String] =
+    Set("C18", "C1", "C3", "B4", "A2", "A3", "C8", "A9", "D1", "D2", "D5")
+
+  /** Rules on actions that leave no trace in the newest version; a commit alone can be refused. */
+  private val ofCommits: Set[String] = Set("B7+", "B11", "D8", "C16")
+
+  /** Rules whose fault Delta itself refuses: C3 to switch anything on, C15 in a table by path. */
+  private val refusedByDelta: Set[String] = Set("C3")
+  private val byName: Set[String] = Set("C15")
+
+  // The vector of the example is none of a file that is there; see `test_rewrite`.
+  private val elsewhere: Set[String] = Set("D5")
 
   for ((rule, i) <- V1.rules.all.zipWithIndex) RuleExamples.of(rule) match {
     case example: SqlExample =>
       // Every place, and by name always; each rule at two of them.
-      for ((place, table) <- Seq(places.head, places(1 + i % (places.size - 1))))
+      for {
+        (place, table) <- Seq(places.head, places(1 + i % (places.size - 1)))
+        if place == places.head._1 || !byName(rule.id)
+      }
         test(s"${rule.id}: the statement that is refused, for a table $place") {
           refusedStatement(rule, example, table())
         }
     case example @ (_: LogExample | _: FooterExample) =>
       val (place, table) = places(i % places.size)
-      test(s"${rule.id}: a fault of a table with the feature, $place") {
-        found(rule, broken(table(), example, enabled = true))
+      if (!ofCommits(rule.id)) {
+        test(s"${rule.id}: a fault of a table with the feature, $place") {
+          found(rule, broken(table(), example, enabled = true))
+        }
+        if (!refusedByDelta(rule.id) && !elsewhere(rule.id))
+          test(s"${rule.id}: a fault of a table that is to get the feature, $place") {
+            enabled(rule, broken(table(), example, enabled = false))
+          }
       }
-      test(s"${rule.id}: a fault of a table that is to get the feature, $place") {
-        enabled(rule, broken(table(), example, enabled = false))
-      }
-      test(s"${rule.id}: a commit of a program, $place") {
-        committed(rule, example, begun(table(), example, enabled = true))
-      }
+      if (example.isInstanceOf[LogExample])
+        test(s"${rule.id}: a commit of a program, $place") {
+          committed(rule, example, begun(table(), example, enabled = true))
+        }
   }
 
   // --- A statement that is refused ------------------------------------------------------------
@@ -70,9 +96,10 @@ class EveryRuleSuite extends TableSuite with Places {
       )
     val settings = example.fails.collect { case setting(key) => key }
     withConf(settings.map(key => key -> spark.conf.get(key)): _*) {
-      (example.setUp ++ example.fails.init).foreach(statement => sql(told(statement)))
-      val exists = Files.exists(table.folder.resolve("_delta_log"))
+      def exists = Files.exists(table.folder.resolve("_delta_log"))
+      example.setUp.foreach(statement => sql(told(statement)))
       if (exists) fill(table)
+      example.fails.init.foreach(statement => sql(told(statement)))
       val before = if (exists) rowsOf(table) else Set.empty[String]
       val width = if (exists) spark.table(table.name).columns.length else 0
       val statement = told(example.fails.last)
@@ -114,7 +141,7 @@ class EveryRuleSuite extends TableSuite with Places {
 
   /** A program that commits by Delta's own interface is refused. */
   private def committed(rule: Rule, example: RuleExample, table: TestTable): Unit = {
-    val before = rowsOf(table)
+    val (before, width) = (rowsOf(table), spark.table(table.name).columns.length)
     val version = table.log.version
     val actions = BrokenTables
       .actions(table, example, enabled = true)
@@ -126,9 +153,11 @@ class EveryRuleSuite extends TableSuite with Places {
     assert(table.log.version == version)
     commit match {
       case Failure(error: IcebergWriterCompatException) =>
-        assert(isIn(error.getMessage)(rule.id), error.getMessage)
+        // What a version must meet may be refused for the change that leads to it.
+        assert(Seq(rule.id, rule.id + "+").exists(isIn(error.getMessage)), error.getMessage)
+        assert(!byDelta(rule.id))
         val whole = run(error.remedy, table)
-        assert(rowsOf(whole, spark.table(table.name).columns.length) == before)
+        assert(rowsOf(whole, width) == before)
         assertKept(table)
         if (!leaves(error.remedy)) assert(errors(whole).map(_.rule) == Nil)
       case Failure(error) => assert(byDelta(rule.id), error)
@@ -137,9 +166,6 @@ class EveryRuleSuite extends TableSuite with Places {
     ()
   }
 
-  /** Rules that Delta keeps itself where a program commits by its interface. */
-  private def byDelta: Set[String] = Set()
-
   private def leaves(remedy: Remedy): Boolean = remedy match {
     case drop: Remedy.DropFeature => drop.feature == V1.contract.feature
     case _                        => false
@@ -147,7 +173,13 @@ class EveryRuleSuite extends TableSuite with Places {
 
   private def found(rule: Rule, table: TestTable): Unit = {
     val shown = Try(rowsOf(table))
-    val first = (errors(table) ++ findings(table).filter(_.rule == rule.id)).distinct
+    if (shown.isFailure) assert(unread(rule.id), shown)
+    else mendedAsFound(rule, table, shown.get)
+    ()
+  }
+
+  private def mendedAsFound(rule: Rule, table: TestTable, shown: Set[String]): Unit = {
+    val first = (errors(table) ++ findings(table).filter(_.rule == rule.id)).distinct.toList
     assert(first.exists(_.rule == rule.id), s"found: ${first.map(_.rule)}")
     @tailrec def mended(table: TestTable, now: Seq[Finding], rounds: Int): TestTable =
       now.find(_.rule == rule.id).orElse(now.headOption) match {
@@ -156,24 +188,34 @@ class EveryRuleSuite extends TableSuite with Places {
           if (isLost(rule, finding.remedy)) table
           else {
             val next = run(finding.remedy, table)
-            val left = errors(next)
+            val left = errors(next).toList
             assert(left.map(_.rule).toSet.subsetOf(first.map(_.rule).toSet))
             mended(next, left, rounds - 1)
           }
         case None => table
       }
     val whole = mended(table, first, rounds = 4)
-    shown.foreach(rows => assert(rowsOf(whole) == rows))
+    assert(rowsOf(whole) == values(rule, shown))
     if (whole == table) assertKept(table)
   }
 
   private def enabled(rule: Rule, table: TestTable): Unit = {
     val shown = Try(rowsOf(table))
-    val whole = switchedOn(table, lost.contains(rule.id))
-    shown.foreach(rows => assert(rowsOf(whole) == rows))
-    if (whole == table) assertKept(table)
-    if (!lost.contains(rule.id)) assert(errors(whole).map(_.rule) == Nil)
+    if (shown.isFailure) assert(unread(rule.id), shown)
+    else {
+      val whole = switchedOn(table, lost.contains(rule.id))
+      assert(rowsOf(whole) == values(rule, shown.get))
+      if (whole == table) assertKept(table)
+      if (!lost.contains(rule.id)) assert(errors(whole).map(_.rule) == Nil)
+    }
+    ()
   }
+
+  // What this rule is about is a text that Delta turns into null sooner or later.
+  private def values(rule: Rule, rows: Set[String]): Set[String] =
+    if (rule == ActionRules.NoMarkersOfNull)
+      rows.map(_.replace(ActionRules.MarkerOfNull, "null"))
+    else rows
 
   /** The table with the feature, or its copy that has it, after all that is offered on the way. */
   private def switchedOn(table: TestTable, isLost: Boolean = false): TestTable = {
@@ -233,7 +275,9 @@ class EveryRuleSuite extends TableSuite with Places {
   // What a step between two versions breaks is found in the history alone.
   private def findings(table: TestTable): Seq[Finding] =
     Reports.verify(spark, table.name, None, None).findings ++
-      Reports.history(spark, table.name).findings.filter(_.mendedVersion.isEmpty)
+      Reports.history(spark, table.name).findings.filter { finding =>
+        finding.mendedVersion.isEmpty && V1.rules.change.exists(_.id == finding.rule)
+      }
 
   // --- What has to stay -----------------------------------------------------------------------
 
