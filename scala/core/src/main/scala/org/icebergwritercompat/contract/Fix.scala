@@ -93,7 +93,7 @@ object Fix extends ColumnFixes with TableFixes {
   /** What a remedy costs that nobody should run without knowing. */
   def price(table: TableState, remedy: Remedy): String = remedy match {
     case DropFeature(_, feature, _, _) if feature == table.contract.feature =>
-      s"; a table that needs it has to leave $feature"
+      s"; if the table needs it, drop the feature $feature"
     case _ => ""
   }
 

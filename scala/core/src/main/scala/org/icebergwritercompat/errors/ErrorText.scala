@@ -30,7 +30,7 @@ private[errors] final case class ErrorText(
   def explanation(rendering: Rendering): String = {
     val rest =
       if (also.isEmpty) ""
-      else s"\nThe same statement breaks more rules:${ErrorText.list(also)}"
+      else s"\nThe statement also breaks these rules:${ErrorText.list(also)}"
     Conditions.body(condition, allParameters(rendering), hasRemedy = !remedy.isEmpty) + rest +
       remedy.note.fold("")("\n" + _)
   }

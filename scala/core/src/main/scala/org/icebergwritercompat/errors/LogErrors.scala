@@ -30,9 +30,9 @@ private[errors] trait LogErrors {
         "required" -> field.required,
         "effect" -> (
           if (cause == null)
-            "Delta passes over it without a word, so that what was to be committed is not in the " +
-              "table, until there is a checkpoint of a later version."
-          else "Delta's own statements fail as well."
+            "Delta ignores it silently, so the change is missing in the table until there is a " +
+              "checkpoint of a later version."
+          else "Delta's own statements fail too."
         )
       ),
       cause

@@ -108,9 +108,10 @@ private[errors] trait Refusals {
   ): IcebergWriterCompatException = {
     val way = remedy match {
       case _: Remedy.Enable =>
-        "The table can get the feature where it is: data files that cannot stay are written anew."
+        "The feature can be switched on for the table in place; data files that cannot be kept " +
+          "are rewritten."
       case _: Remedy.CopyInto => "The rows can be copied into a new table that has the feature."
-      case _                  => "The following is to be mended first."
+      case _                  => "Fix the following first."
     }
     refusal("TABLE_NOT_COMPLIANT", table.contract, remedy)(
       "table" -> table.name,
@@ -193,7 +194,8 @@ private[errors] trait Refusals {
       "feature" -> feature,
       "period" -> Fix.truncationPeriod(table),
       "atOnce" -> Fix.profileThatDropsAtOnce(table).fold("") { profile =>
-        s" Under the profile ${profile.name} it can go at once: SET ${Profile.Conf}=${profile.name}"
+        s" With the profile ${profile.name} it can be dropped now: SET " +
+          s"${Profile.Conf}=${profile.name}"
       }
     )
 

@@ -48,10 +48,10 @@ object NameRules {
   object NamesAreDistinct
       extends TableRule(
         "N1",
-        "No two fields have the same full name, parts joined by dots and letters in any case; nor " +
-          "does a short name, which leaves out `element` or `value` above the fields of a struct, " +
-          "differ from another name in the case of letters alone.",
-        "Iceberg's index of names holds one column by each name, and fails on two.",
+        "The full names of fields (parts joined by dots) are distinct, ignoring case. So are " +
+          "the short names, which omit `element` and `value` above the fields of a struct; a " +
+          "short name may only be exactly equal to a full name.",
+        "Iceberg's index of names has one column per name, and fails if two columns have the same.",
         Clause(IcebergCode, "IndexByName"),
         Clause(IcebergCode, "TypeUtil.indexByLowerCaseName"),
         Clause(DeltaProtocol, "Schema Serialization Format")
@@ -67,7 +67,7 @@ object NameRules {
           table,
           node,
           distinctName(index, node),
-          s"Iceberg's index of names cannot tell it from $others"
+          s"Iceberg's index of names cannot distinguish it from $others"
         )
       }
     }
@@ -76,9 +76,9 @@ object NameRules {
   object NoReservedNames
       extends TableRule(
         "N2",
-        "No table is created, and none gets the feature, with a column called " +
+        "No table is created with, and no table gets the feature with, a column named " +
           s"${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
-        "Iceberg's connector for Spark reads no table that has such a column.",
+        "Iceberg's connector for Spark cannot read a table with such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -90,15 +90,17 @@ object NameRules {
       case _               => table.columns.filter(isReserved).map(reserved(this, table, _))
     }
 
-    /** The columns of a table that has the feature with them; nothing of it is refused for them. */
+    /**
+     * The columns with reserved names of a table that has the feature: a warning, not a refusal.
+     */
     def ofExisting(table: TableState): Seq[Violation] = check(table.copy(moment = Moment.Enabling))
   }
 
   object NoNewReservedNames
       extends ChangeRule(
         "N2+",
-        "No column is added under, or renamed to, a name of Iceberg's metadata columns.",
-        "Iceberg's connector for Spark reads no table that has such a column.",
+        "No column is added with, or renamed to, the name of an Iceberg metadata column.",
+        "Iceberg's connector for Spark cannot read a table with such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -113,7 +115,7 @@ object NameRules {
   object NoEmptyStructs
       extends TableRule(
         "N3",
-        "Every struct has a field.",
+        "Every struct has at least one field.",
         "Parquet cannot store a struct without fields, so Iceberg cannot write the table.",
         Clause(IcebergCode, "TypeToMessageType")
       ) {

@@ -2,22 +2,21 @@ package org.icebergwritercompat.upgrade
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator, JsonParser, JsonToken}
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.model.SchemaNode
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree, SchemaNode}
 
 import java.io.StringWriter
 import scala.util.Using
 
 /**
- * The physical names that the fields of a schema get in place of those they have, and what the log
- * says of a file under them.
+ * The new physical names of the fields of a schema, and the file actions with these names.
  */
 final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Serializable {
 
   /** Whether every field keeps its name. */
-  def isEmpty: Boolean =
+  val isEmpty: Boolean =
     fields.forall { case (name, renamed) => name == renamed.name && renamed.below.isEmpty }
 
-  /** The new names on the way to a field; `None` if there is no such field. */
+  /** The new names from the root to a field; `None` if there is no such field. */
   def path(names: Seq[String]): Option[Seq[String]] = names match {
     case name +: rest =>
       for (renamed <- fields.get(name); below <- renamed.below.path(rest))
@@ -30,8 +29,8 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
     values.map { case (name, value) => fields.get(name).fold(name)(_.name) -> value }
 
   /**
-   * Statistics under the new names, every value to the letter; those of columns that were dropped
-   * are left out, whose names are gone. What is no JSON is for the rules to judge.
+   * Statistics under the new names, with the text of each value unchanged, and without columns that
+   * were dropped. Statistics that are not JSON are not changed; a rule refuses them.
    */
   def statistics(json: String): String =
     if (json == null || isEmpty) json
@@ -47,6 +46,16 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
         text.toString
       } catch { case _: java.io.IOException => json }
 
+  /**
+   * What the rules ask of statistics under the new names, read from the text under the old ones.
+   *
+   * @param names
+   *   the new names
+   */
+  def parsed(json: String, names: PhysicalNameTree): Option[FileStatistics] =
+    // [[statistics]] leaves out every name that the schema does not have, so none is unknown.
+    if (isEmpty) FileStatistics.parse(json, names) else FileStatistics.parse(json)
+
   private def renamed(name: String): Option[Renaming.Renamed] = fields.get(name)
 }
 
@@ -56,9 +65,7 @@ object Renaming {
 
   private val factory = new JsonFactory
 
-  private val byColumn = Set("minValues", "maxValues", "nullCount")
-
-  /** How the names of one schema become those of another, which has the same fields. */
+  /** The renaming from one schema to another with the same fields. */
   def of(before: StructType, after: StructType): Renaming =
     new Renaming(
       before.fields
@@ -84,7 +91,7 @@ object Renaming {
         val name = parser.currentName
         parser.nextToken()
         to.writeFieldName(name)
-        if (byColumn(name) && parser.currentToken == JsonToken.START_OBJECT)
+        if (FileStatistics.ByColumn(name) && parser.currentToken == JsonToken.START_OBJECT)
           copyFields(parser, to, all)
         else copy(parser, to)
       }
@@ -107,7 +114,7 @@ object Renaming {
     to.writeEndObject()
   }
 
-  // A number is copied as text: as a number it might lose digits.
+  // A number is copied as text, because parsing might lose digits.
   private def copy(parser: JsonParser, to: JsonGenerator): Unit = parser.currentToken match {
     case JsonToken.VALUE_NUMBER_INT | JsonToken.VALUE_NUMBER_FLOAT => to.writeNumber(parser.getText)
     case JsonToken.START_OBJECT                                    =>

@@ -12,18 +12,18 @@ import org.icebergwritercompat.remedy.Remedy
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 /**
- * The files that CONVERT TO DELTA would make a table of.
+ * The files that CONVERT TO DELTA would convert to a table.
  *
  * @param folder
- *   where they are
+ *   their folder
  * @param name
- *   how a statement reads them
+ *   the name under which a statement can read them
  * @param copyName
  *   how a statement creates a table beside them
  * @param contract
  *   the contract that the table would follow
  * @param setting
- *   the property or the session default that says so
+ *   the property or session default that switches the feature on
  */
 final case class Converted(
     folder: String,
@@ -45,7 +45,7 @@ object Converted {
     "spark.databricks.delta.properties.defaults." +
       contract.getOrElse(Contracts.default).property.stripPrefix("delta.")
 
-  /** What the statement would convert; `None` if it is a Delta table, which it leaves alone. */
+  /** The files that the statement would convert; `None` if the folder is a Delta table already. */
   def of(spark: SparkSession, convert: ConvertToDeltaCommand): Option[Converted] = {
     val table = convert.tableIdentifier
     if (convert.isCatalogTable(spark.sessionState.analyzer, table)) ofTable(spark, table)

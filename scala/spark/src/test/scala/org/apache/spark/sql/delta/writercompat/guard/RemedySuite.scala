@@ -352,7 +352,7 @@ class RemedySuite extends TableSuite with Places {
     assertCompliant(table)
   }
 
-  test("a writer of DataFrames is told what to call, and no table that lacks something") {
+  test("for a DataFrame writer the remedy names the calls, not an incomplete statement") {
     val table = managed()
     val error = refused(table) {
       spark
