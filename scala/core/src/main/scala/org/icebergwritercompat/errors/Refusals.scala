@@ -55,8 +55,8 @@ private[errors] trait Refusals {
   private def parametersOf(table: TableState, violation: Violation): Map[String, String] =
     violation.parameters ++ Map("table" -> table.name, "rule" -> violation.rule.id)
 
-  // The text of every refusal names the contract that the change would break.
-  private def refusal(
+  /** A refusal of this condition; its text names the contract that the change would break. */
+  private[icebergwritercompat] def refusal(
       condition: String,
       contract: Contract,
       remedy: Remedy,
