@@ -111,7 +111,7 @@ def report(*findings: Json, **changes: Any) -> Json:
     """A report with these findings."""
     violations = [found for found in findings if found["severity"] == "error"]
     return {
-        "format": 1,
+        "format": 2,
         "kind": "check",
         "table": "spark_catalog.db.t",
         "location": "file:/warehouse/t",
@@ -119,6 +119,7 @@ def report(*findings: Json, **changes: Any) -> Json:
         "timestamp": "2026-11-18T12:00:00Z",
         "profile": "rfc",
         "enabled": True,
+        "contract": "icebergWriterCompatV1",
         "compliant": not violations,
         "statement": None,
         "facts": facts(),
@@ -243,7 +244,7 @@ def proof(*differences: Json, **changes: Any) -> Json:
         status = "known fault" if known else "differs"
     outcomes.append(outcome("duckdb", "filters", status=status, differences=list(differences)))
     return {
-        "format": 1,
+        "format": 2,
         "proven": status != "differs",
         "kind": "prove",
         "table": "spark_catalog.db.t",

@@ -56,7 +56,7 @@ class ActionRulesSuite extends StepSuite {
         bad(
           FilesHaveRowCount,
           "it has no numRecords, or a negative one",
-          "SET spark.databricks.delta.stats.collect=true"
+          copy
         )
       }
     }
@@ -344,7 +344,7 @@ class ActionRulesSuite extends StepSuite {
       bad(
         TimestampPartitionsInUtc,
         s"the partition value of p is $value",
-        "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
+        partitionedCopy("p, q")
       )
     }
   }

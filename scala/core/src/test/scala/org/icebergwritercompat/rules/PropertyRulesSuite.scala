@@ -66,7 +66,11 @@ class PropertyRulesSuite extends RuleSuite {
     expect(
       "WRONG_REQUIRED_TABLE_PROPERTY",
       Location.Property(key, value),
-      s"ALTER TABLE db.t SET TBLPROPERTIES ('$key' = '$required')"
+      // Delta does not change the mapping mode of a table that is there.
+      if (key == "delta.columnMapping.mode")
+        "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+          "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
+      else s"ALTER TABLE db.t SET TBLPROPERTIES ('$key' = '$required')"
     )(
       "property" -> key,
       "value" -> value.getOrElse("not set"),
@@ -163,7 +167,8 @@ class PropertyRulesSuite extends RuleSuite {
     expect(
       "WRONG_MAX_COLUMN_ID",
       Location.Property(maxColumnId, value),
-      """enable_iceberg_writer_compat(spark, "db.t")"""
+      "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
     )(
       "property" -> maxColumnId,
       "value" -> value.getOrElse("not set"),

@@ -3,6 +3,7 @@ package org.icebergwritercompat.sql
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.model.WriterCompat
 
 import java.util.Locale
@@ -43,7 +44,8 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
     val hasUniForm = WriterCompat.isUniFormIceberg(
       get(WriterCompat.UniversalFormats).map(WriterCompat.UniversalFormats -> _).toMap
     )
-    if (!isTrue(get(WriterCompat.Enabled).orElse(default(WriterCompat.Enabled)))) Map.empty
+    val contracts = Contracts.all.map(_.property)
+    if (!contracts.exists(key => isTrue(get(key).orElse(default(key))))) Map.empty
     else {
       val version = Option.when(hasUniForm && compatVersions.forall(get(_).isEmpty)) {
         WriterCompat.IcebergCompatV2Enabled -> "true"

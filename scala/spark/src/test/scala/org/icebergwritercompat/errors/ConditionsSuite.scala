@@ -237,7 +237,12 @@ class ConditionsSuite extends AnyFunSuite {
       )
       assert(
         error.getMessageParameters.asScala.toMap == violation.parameters ++
-          Map("table" -> "db.t", "rule" -> violation.rule.id, "fix" -> violation.remedy.text)
+          Map(
+            "table" -> "db.t",
+            "rule" -> violation.rule.id,
+            "contract" -> "icebergWriterCompatV1",
+            "fix" -> violation.remedy.text
+          )
       )
     }
   }

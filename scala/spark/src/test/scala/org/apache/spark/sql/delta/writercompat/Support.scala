@@ -31,8 +31,8 @@ object Offered {
 
   def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
     // The call is Python's; this is what it comes to.
-    case Remedy.Enable(table, rewrite, drop) =>
-      Upgrading.of(spark, table, "auto", rewrite, drop).run()
+    case Remedy.Enable(table, rewrite, drop, feature) =>
+      Upgrading.of(spark, table, "auto", rewrite, drop, Some(feature)).run()
       ()
     case _ => remedy.sql.foreach(spark.sql(_).collect())
   }

@@ -110,6 +110,7 @@ private[writercompat] object PinnedFiles {
     setting.foreach { case (found, settings) =>
       throw IcebergWriterCompatException.encrypting(
         table.name,
+        table.contract,
         FooterRules.FootersAreReadable,
         found,
         Remedy.SetSetting(settings)

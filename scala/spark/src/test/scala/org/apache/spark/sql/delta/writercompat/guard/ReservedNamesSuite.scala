@@ -159,7 +159,7 @@ class ReservedNamesSuite extends UpgradeTests {
     val finding = report.findings.head
     assert((finding.rule, finding.severity) == (("N2", Severity.Warning)))
     val result = mapper.readTree(
-      IcebergWriterCompat.upgrade(spark, broken.name, "auto", false, new JArrayList[String])
+      IcebergWriterCompat.upgrade(spark, broken.name, "auto", false, new JArrayList[String], null)
     )
     assert(!result.get("changed").asBoolean)
     assert(result.get("warnings").get(0).asText.endsWith(finding.remedy.sql.last))

@@ -65,7 +65,7 @@ class PublishRulesSuite extends PublishedSuite {
     assert(rules(enabled) == checked.distinct)
     val plan = mapper
       .readTree(
-        IcebergWriterCompat.upgradePlan(spark, table.name, "auto", false, new JArrayList[String])
+        IcebergWriterCompat.upgradePlan(spark, table.name, "auto", false, new JArrayList[String], null)
       )
       .get("plan")
     assert(plan.get("mode").asText == "blocked")

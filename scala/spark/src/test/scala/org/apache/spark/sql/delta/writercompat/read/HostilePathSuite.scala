@@ -80,7 +80,7 @@ class HostilePathSuite extends PublishedSuite {
     assert(check(plain).contains("D9" -> "error"))
     refusedFor("UPGRADE_BLOCKED", "D9", plain)(IcebergWriterCompat.enable(spark, plain.name))
     refusedFor("UPGRADE_BLOCKED", "D9", plain) {
-      IcebergWriterCompat.upgrade(spark, plain.name, "rewrite", true, new JArrayList[String])
+      IcebergWriterCompat.upgrade(spark, plain.name, "rewrite", true, new JArrayList[String], null)
     }
     val altered = refused(plain) {
       sql(s"ALTER TABLE ${plain.name} SET TBLPROPERTIES (${this.on})")

@@ -29,7 +29,7 @@ class MalformedLogSuite extends TableSuite {
       IcebergWriterCompat.wouldBreak(spark, s"ALTER TABLE ${t.name} ADD COLUMN z INT")
     ),
     "dry run" -> (t =>
-      IcebergWriterCompat.upgradePlan(spark, t.name, "auto", false, new JArrayList[String])
+      IcebergWriterCompat.upgradePlan(spark, t.name, "auto", false, new JArrayList[String], null)
     ),
     "enable" -> (t => IcebergWriterCompat.enable(spark, t.name)),
     "table function" -> (t => sql(s"SELECT * FROM iceberg_writer_compat_check('${t.name}')"))
