@@ -25,7 +25,7 @@ def blank(kind: Any) -> object:
 
 
 def remedy(statement: str) -> Json:
-    """What mends a fault by one statement of SQL."""
+    """A remedy of one SQL statement."""
     python = "spark.sql(" + json.dumps(statement) + ")"
     return {"sql": [statement], "python": [python], "command": [statement]}
 
@@ -111,7 +111,7 @@ def report(*findings: Json, **changes: Any) -> Json:
     """A report with these findings."""
     violations = [found for found in findings if found["severity"] == "error"]
     return {
-        "format": 1,
+        "format": 2,
         "kind": "check",
         "table": "spark_catalog.db.t",
         "location": "file:/warehouse/t",
@@ -119,6 +119,7 @@ def report(*findings: Json, **changes: Any) -> Json:
         "timestamp": "2026-11-18T12:00:00Z",
         "profile": "rfc",
         "enabled": True,
+        "contract": "icebergWriterCompatV1",
         "compliant": not violations,
         "statement": None,
         "facts": facts(),
@@ -177,7 +178,7 @@ def broken() -> Json:
 
 
 def past() -> Json:
-    """A history with one rule that was mended and one that was not."""
+    """A history with one rule that was fixed and one that was not."""
     return report(
         finding(
             first_version=3,
@@ -199,7 +200,7 @@ def past() -> Json:
 
 
 def planned() -> Json:
-    """A plan that keeps some files and writes others anew."""
+    """A plan that keeps some files and rewrites others."""
     group = {"reason": "These files are kept.", "rules": [], "examples": []}
     step = {"files": None, "bytes": None}
     return report(
@@ -243,7 +244,7 @@ def proof(*differences: Json, **changes: Any) -> Json:
         status = "known fault" if known else "differs"
     outcomes.append(outcome("duckdb", "filters", status=status, differences=list(differences)))
     return {
-        "format": 1,
+        "format": 2,
         "proven": status != "differs",
         "kind": "prove",
         "table": "spark_catalog.db.t",
@@ -267,7 +268,7 @@ def proof(*differences: Json, **changes: Any) -> Json:
 
 
 def outcome(reader: str, check: str, **changes: Any) -> Json:
-    """How a reader did in a check."""
+    """The outcome of a check for a reader."""
     return {
         "reader": reader,
         "check": check,

@@ -1,4 +1,4 @@
-"""The feature on many tables at once."""
+"""Enabling many tables at once."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
     assert finished
     # The machine may have died in the middle of a line.
     with journal.open("a") as file:
-        file.write('{"format": 1, "table": "t')
+        file.write('{"format": 2, "table": "t')
     results = enable_all(spark, paths, mode="rewrite", journal=journal)
     assert results.succeeded
     for table in results:
@@ -196,7 +196,7 @@ def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
             file.parts[0] for file in (Path(f.add["path"]) for f in oracle.read_log(path).files)
         }
         assert live and live <= {folder.name for folder in folders}
-    assert all(json.loads(line)["format"] == 1 for line in journal.read_text().splitlines())
+    assert all(json.loads(line)["format"] == 2 for line in journal.read_text().splitlines())
 
 
 def test_interrupted(spark: SparkSession, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_reports(tmp_path: Path) -> None:
 
 def test_journals_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    for content in ("x\n", '{"format": 9}\n', '{"format": 1, "table": "t"}\n'):
+    for content in ("x\n", '{"format": 9}\n', '{"format": 2, "table": "t"}\n'):
         journal.write_text(content)
         with pytest.raises(JournalError, match=r"Line 1 of the journal .*journal is no step"):
             enable_all(spark, [], journal=journal)

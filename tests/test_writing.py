@@ -67,7 +67,7 @@ def test_converted_partitions_without_a_value(table: Table) -> None:
     assert (2, MARKER, None) in table.rows()
     with pytest.raises(Exception, match="UPGRADE_BLOCKED") as blocked:
         enable_iceberg_writer_compat(spark, table.name, rewrite=True)
-    spark.sql(str(blocked.value).rsplit("Run: ", 1)[1].splitlines()[0])
+    eval(str(blocked.value).rsplit("Run: ", 1)[1].splitlines()[0], {"spark": spark})
     before = rows(spark, table.name)
     assert before == [(1, "x", 1), (2, None, None)]
     enable_iceberg_writer_compat(spark, table.name, rewrite=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from iceberg_writer_compat.exceptions import UnknownReportFormatError
 
-FORMAT = 1
+FORMAT = 2
 
 _T = TypeVar("_T")
 

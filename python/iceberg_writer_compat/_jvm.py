@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import os
 import subprocess
@@ -160,9 +159,7 @@ def message(error: Exception, door: Door = "python") -> str:
     java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     gateway = SparkContext._gateway
     if java is not None and gateway is not None and is_instance_of(gateway, java, _OWN_ERROR):
-        remedy = json.loads(java.remedyJson())
-        lines = [f"{java.remedyVerb()}: {line}" for line in remedy[door]]
-        return "\n".join([str(java.explanation()), *lines])
+        return str(java.messageIn(door))
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getMessage() or error.java_exception.toString())
     # PySpark appends the JVM's stack trace if a session setting asks for it.

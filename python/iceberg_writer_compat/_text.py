@@ -166,7 +166,9 @@ def source(report: Report) -> str:
     if report.version is not None:
         time = f" of {report.timestamp:%Y-%m-%d %H:%M:%S %Z}" if report.timestamp else ""
         parts.append(f"version {report.version}{time}")
-    return ", ".join([*parts, f"profile {report.profile}"])
+    parts.append(f"profile {report.profile}")
+    parts += [f"contract {report.contract}"] * (report.contract is not None)
+    return ", ".join(parts)
 
 
 def audit(report: Report) -> str:
@@ -283,7 +285,7 @@ def progress(value: TableProgress) -> str:
         how = "" if done.changed else ", unchanged"
         if done.files_rewritten:
             how = f", {count(done.files_rewritten, 'data file')} rewritten"
-        return f"icebergWriterCompatV1 is on{how}"
+        return f"{done.contract} is on{how}"
     if value.state == "failed":
         return "failed; the table is unchanged"
     return "not processed in this run"

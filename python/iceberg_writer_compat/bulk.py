@@ -153,6 +153,7 @@ def enable_all(
     mode: Mode = "auto",
     rewrite: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
     parallelism: int = 2,
     journal: str | os.PathLike[str] | None = None,
     dry_run: Literal[False] = False,
@@ -168,6 +169,7 @@ def enable_all(
     mode: Mode = "auto",
     rewrite: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
     parallelism: int = 2,
     journal: str | os.PathLike[str] | None = None,
     dry_run: Literal[True],
@@ -182,6 +184,7 @@ def enable_all(
     mode: Mode = "auto",
     rewrite: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
     parallelism: int = 2,
     journal: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
@@ -200,6 +203,7 @@ def enable_all(
         mode: As in `enable_iceberg_writer_compat`.
         rewrite: Whether data files may be rewritten, as in `enable_iceberg_writer_compat`.
         drop: The blockers to remove, as in `enable_iceberg_writer_compat`.
+        contract: The feature to switch on, as in `enable_iceberg_writer_compat`.
         parallelism: How many tables are processed at a time.
         journal: A file that records the progress of each table. A run with the journal of an
             earlier run skips tables that are done.
@@ -216,7 +220,12 @@ def enable_all(
     names += tables_in(spark, catalog=catalog) if catalog is not None else []
     names = list(dict.fromkeys(names))
     enable: Callable[..., Any] = partial(
-        enable_iceberg_writer_compat, spark, mode=mode, rewrite=rewrite, drop=drop
+        enable_iceberg_writer_compat,
+        spark,
+        mode=mode,
+        rewrite=rewrite,
+        drop=drop,
+        contract=contract,
     )
     told = notify or (lambda _table: None)
     if dry_run:

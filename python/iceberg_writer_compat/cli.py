@@ -24,6 +24,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 import iceberg_writer_compat as compat
 from iceberg_writer_compat import _html, _jvm, _text, checks, proving
+from iceberg_writer_compat.tables import contract_of
+
+_DEFAULT_CONTRACT = "icebergWriterCompatV1"
 
 _REFUSED = 1
 _FAILED = 2
@@ -591,6 +594,11 @@ def explain(rules: Sequence[str], form: str) -> int:
     "or invariants; may be repeated.",
 )
 @click.option(
+    "--contract",
+    metavar="FEATURE",
+    help="The feature to switch on, if it is another than icebergWriterCompatV1.",
+)
+@click.option(
     "--parallelism",
     type=click.IntRange(min=1),
     default=2,
@@ -652,7 +660,7 @@ def enable(
 def _enable_one(
     spark: SparkSession, table: str, form: str, html_file: str | None, how: dict[str, Any]
 ) -> int:
-    chosen = {key: how[key] for key in ("mode", "rewrite", "drop", "dry_run")}
+    chosen = {key: how[key] for key in ("mode", "rewrite", "drop", "contract", "dry_run")}
     with _progress(f"enabling {table}"):
         answer = compat.enable_iceberg_writer_compat(spark, table, **chosen)
     if isinstance(answer, compat.Report):
@@ -681,8 +689,10 @@ def _show_plans(
 @_session_options
 def disable(table: str, settings: dict[str, str]) -> int:
     """Drop the feature from TABLE."""
-    changed = compat.disable_iceberg_writer_compat(_session(settings), table).changed
-    click.echo(f"{table}: icebergWriterCompatV1 is off" + ("" if changed else ", unchanged"))
+    spark = _session(settings)
+    contract = contract_of(spark, table) or _DEFAULT_CONTRACT
+    changed = compat.disable_iceberg_writer_compat(spark, table).changed
+    click.echo(f"{table}: {contract} is off" + ("" if changed else ", unchanged"))
     return 0
 
 
@@ -697,9 +707,9 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
 
     The exit code is 0 if it has, and 1 if not.
     """
-    enabled = compat.is_iceberg_writer_compat_enabled(_session(settings), table)
-    click.echo(f"{table}: icebergWriterCompatV1 is {'on' if enabled else 'off'}")
-    return 0 if enabled else _REFUSED
+    contract = contract_of(_session(settings), table)
+    click.echo(f"{table}: {contract or _DEFAULT_CONTRACT} is {'on' if contract else 'off'}")
+    return 0 if contract else _REFUSED
 
 
 # --- Iceberg --------------------------------------------------------------------------------------

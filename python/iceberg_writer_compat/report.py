@@ -100,7 +100,7 @@ class Feature:
         supported: Whether the protocol lists it.
         active: Whether it is in use.
         enabled: Whether its table property is `true`; None if it has no property.
-        allowed: Whether a table with icebergWriterCompatV1 may have it.
+        allowed: Whether the contract lets a table have it.
     """
 
     name: str
@@ -251,6 +251,7 @@ class Report:
         timestamp: The time of that version.
         profile: The profile that was applied.
         enabled: Whether the feature is on.
+        contract: The feature by which the table is guarded; None if it is not guarded.
         compliant: Whether the feature is on and no finding is an `error`.
         statement: The statement that was passed to `would_break`.
         facts: General facts about the table.
@@ -268,6 +269,7 @@ class Report:
     timestamp: datetime | None
     profile: str
     enabled: bool
+    contract: str | None
     compliant: bool
     statement: str | None
     facts: Facts

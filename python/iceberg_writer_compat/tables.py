@@ -31,6 +31,7 @@ class EnableResult:
             interrupted or lost a race. `VACUUM` removes them.
         warnings: Failures after the commit, which is not undone; or the warnings of `check` for a
             table that has the feature.
+        contract: The feature that is on; None without a table.
     """
 
     table: str | None
@@ -42,6 +43,7 @@ class EnableResult:
     files_kept: int = field(default=0, compare=False)
     orphans: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    contract: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def enable_iceberg_writer_compat(
     rewrite: bool = False,
     dry_run: Literal[False] = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
 ) -> EnableResult: ...
 @overload
 def enable_iceberg_writer_compat(
@@ -76,6 +79,7 @@ def enable_iceberg_writer_compat(
     rewrite: bool = False,
     dry_run: Literal[True],
     drop: Collection[str] = (),
+    contract: str | None = None,
 ) -> Report: ...
 def enable_iceberg_writer_compat(
     spark: SparkSession,
@@ -85,6 +89,7 @@ def enable_iceberg_writer_compat(
     rewrite: bool = False,
     dry_run: bool = False,
     drop: Collection[str] = (),
+    contract: str | None = None,
 ) -> EnableResult | Report:
     """Switches `icebergWriterCompatV1` on for a table, given by name or path.
 
@@ -102,19 +107,20 @@ def enable_iceberg_writer_compat(
         drop: The blockers to remove: `constraints`, `change-data-feed`,
             `defaults`, `row-tracking`, `deletion-vectors`, `checkpoint-protection`,
             `generated-columns`, `identity-columns` and `invariants`.
+        contract: The feature to switch on, if it is another than `icebergWriterCompatV1`.
     """
     facade = _jvm.require(spark)
     session = spark._jsparkSession
     name = _name(table)
     if name is None:
-        if mode != "auto" or rewrite or dry_run or drop:
-            raise TypeError("mode, rewrite, dry_run and drop need a table.")
+        if mode != "auto" or rewrite or dry_run or drop or contract is not None:
+            raise TypeError("mode, rewrite, dry_run, drop and contract need a table.")
         changed = not facade.isEnabledByDefault(session)
         facade.enableByDefault(session)
         return EnableResult(None, changed)
     if isinstance(drop, str):
         raise TypeError("drop must be a list of names, such as ['constraints'].")
-    asked = (session, name, mode, rewrite, list(drop))
+    asked = (session, name, mode, rewrite, list(drop), contract)
     with _jvm.without_stack():
         if dry_run:
             return Report.from_json(facade.upgradePlan(*asked), spark)
@@ -150,6 +156,13 @@ def is_iceberg_writer_compat_enabled(
     if name is None:
         return bool(facade.isEnabledByDefault(spark._jsparkSession))
     return bool(facade.isEnabled(spark._jsparkSession, name))
+
+
+def contract_of(spark: SparkSession, table: str | os.PathLike[str]) -> str | None:
+    """The feature that a table, given by name or path, has switched on; None if it has none."""
+    facade = _jvm.require(spark)
+    found = facade.contractOf(spark._jsparkSession, _jvm.table_name(table))
+    return None if found is None else str(found)
 
 
 def _name(table: str | os.PathLike[str] | None) -> str | None:

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{BuildInfo, WriterCompat}
+import org.icebergwritercompat.remedy.Rendering
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
@@ -46,8 +47,8 @@ object IcebergWriterCompat {
     spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(WriterCompat.isTrue)
 
   /**
-   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes no
-   * data file.
+   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes
+   * no data file.
    */
   def enable(spark: SparkSession, table: String): Boolean =
     explained(spark, table) {
@@ -62,17 +63,21 @@ object IcebergWriterCompat {
    * @param rewrite
    *   whether `auto` may rewrite data files
    * @param drop
-   *   the blockers to remove, by the names of `Drop`
+   *   what is to be taken away that stands in the way, by the names of `Drop`
+   * @param contract
+   *   the feature of the contract to switch on; null for the default one
    */
   def upgrade(
       spark: SparkSession,
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: JList[String]
+      drop: JList[String],
+      contract: String
   ): String =
     explained(spark, table) {
-      ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq).run())
+      val chosen = Option(contract)
+      ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq, chosen).run())
     }
 
   /** The plan to switch the feature on, as the JSON of a report; writes nothing. */
@@ -81,10 +86,12 @@ object IcebergWriterCompat {
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: JList[String]
+      drop: JList[String],
+      contract: String
   ): String =
-    Sessions.active(spark) {
-      ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq))
+    active(spark) {
+      val chosen = Option(contract)
+      ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq, chosen))
     }
 
   /** Drops the feature from a table, given by name or path; returns false if it was off. */
@@ -95,9 +102,13 @@ object IcebergWriterCompat {
   def isEnabled(spark: SparkSession, table: String): Boolean =
     explained(spark, table)(DeltaTables.isEnabled(DeltaTables.find(spark, table)))
 
-  /** The report of `Reports.check` as JSON; null means the newest version. */
+  /** The feature that a table, given by name or path, has on; null if it has none. */
+  def contractOf(spark: SparkSession, table: String): String =
+    explained(spark, table)(DeltaTables.contractOf(DeltaTables.find(spark, table)).orNull)
+
+  /** The report of `Reports.check` as JSON; the newest version for null. */
   def check(spark: SparkSession, table: String, version: java.lang.Long): String =
-    Sessions.active(spark)(ReportJson.of(Reports.check(spark, table, optional(version))))
+    active(spark)(ReportJson.of(Reports.check(spark, table, optional(version))))
 
   /** The report of `Reports.verify` as JSON; null means the newest version and all files. */
   def verify(
@@ -106,21 +117,21 @@ object IcebergWriterCompat {
       version: java.lang.Long,
       files: java.lang.Long
   ): String =
-    Sessions.active(spark) {
+    active(spark) {
       ReportJson.of(Reports.verify(spark, table, optional(version), optional(files)))
     }
 
   /** The report of `Reports.history` as JSON. */
   def history(spark: SparkSession, table: String): String =
-    Sessions.active(spark)(ReportJson.of(Reports.history(spark, table)))
+    active(spark)(ReportJson.of(Reports.history(spark, table)))
 
   /** The report of `Reports.wouldBreak` on a statement, as JSON. */
   def wouldBreak(spark: SparkSession, statement: String): String =
-    Sessions.active(spark)(ReportJson.of(Reports.wouldBreak(spark, statement)))
+    active(spark)(ReportJson.of(Reports.wouldBreak(spark, statement)))
 
   /** The same for other columns; the schema is given as JSON. */
   def wouldBreakSchema(spark: SparkSession, table: String, schema: String): String =
-    Sessions.active(spark) {
+    active(spark) {
       ReportJson.of(
         Reports.wouldBreak(spark, table, DataType.fromJson(schema).asInstanceOf[StructType])
       )
@@ -129,29 +140,27 @@ object IcebergWriterCompat {
   /** Publishes the newest version of a table; returns the result as JSON. */
   def publish(spark: SparkSession, table: String): String =
     explained(spark, table) {
-      IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).publish()))
+      needed(ReportJson.of(SparkPublishing.of(spark, table).publish()))
     }
 
   /** Publishes, and removes snapshots that cannot be read; returns the result as JSON. */
   def publishMending(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(
-      ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Mending))
-    )
+    needed(ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Mending)))
 
   /** Begins a new line of metadata, and publishes; returns the result as JSON. */
   def publishAnew(spark: SparkSession, table: String): String =
-    IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Anew)))
+    needed(ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Anew)))
 
   /**
    * Appends the rows that an Iceberg writer committed, up to a snapshot, to the Delta table, and
    * publishes; returns the result as JSON.
    */
   def takeSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
-    IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).take(snapshot)))
+    needed(ReportJson.of(SparkPublishing.of(spark, table).take(snapshot)))
 
   /** Publishes, and discards the snapshots of an Iceberg writer up to this one. */
   def discardSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
-    IcebergLibrary.needed(
+    needed(
       ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
     )
 
@@ -162,14 +171,14 @@ object IcebergWriterCompat {
    *   the name of the metadata file with the change
    */
   def discardChanges(spark: SparkSession, table: String, metadata: String): String =
-    IcebergLibrary.needed(
+    needed(
       ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Discarding(metadata)))
     )
 
   /** The state of publishing of a table, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
     explained(spark, table) {
-      IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).status()))
+      needed(ReportJson.of(SparkPublishing.of(spark, table).status()))
     }
 
   /**
@@ -184,7 +193,7 @@ object IcebergWriterCompat {
 
   /** The columns of a version of a table, as JSON. */
   def columns(spark: SparkSession, table: String, version: Long): String =
-    Sessions.active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
+    active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
 
   /** The schema of published metadata in Iceberg's JSON. */
   def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
@@ -199,7 +208,9 @@ object IcebergWriterCompat {
   ): DataFrame =
     iceberg(spark)(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
 
-  /** The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]]. */
+  /**
+   * The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]].
+   */
   def statement(spark: SparkSession, statement: String): DataFrame =
     Sessions.verbatim(spark, statement)
 
@@ -226,10 +237,20 @@ object IcebergWriterCompat {
 
   // Errors of a malformed log name the field; other errors are not changed.
   private def explained[T](spark: SparkSession, table: String)(answer: => T): T =
-    Sessions.active(spark)(MalformedLog.explained(spark, table)(identity)(answer))
+    inPython(Sessions.active(spark)(MalformedLog.explained(spark, table)(identity)(answer)))
 
   private def iceberg[T](spark: SparkSession)(answer: => T): T =
-    Sessions.active(spark)(IcebergLibrary.needed(answer))
+    active(spark)(IcebergLibrary.needed(answer))
+
+  private def needed[T](answer: => T): T = inPython(IcebergLibrary.needed(answer))
+
+  private def active[T](spark: SparkSession)(answer: => T): T =
+    inPython(Sessions.active(spark)(answer))
+
+  // A refusal tells what mends it in the language of the caller.
+  private def inPython[T](answer: => T): T =
+    try answer
+    catch { case refusal: IcebergWriterCompatException => throw refusal.in(Rendering.Python) }
 
   private def optional(number: java.lang.Long): Option[Long] = Option(number).map(_.longValue)
 }

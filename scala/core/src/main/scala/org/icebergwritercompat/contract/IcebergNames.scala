@@ -2,8 +2,10 @@ package org.icebergwritercompat.contract
 
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.model.{Role, SchemaNode}
+import org.icebergwritercompat.remedy.Change
 
 import java.util.Locale
+import scala.annotation.tailrec
 import scala.collection.mutable
 
 /** The names under which Iceberg's library indexes the columns of a table. */
@@ -35,21 +37,64 @@ object IcebergNames {
     (Iterator(name) ++ Iterator.from(2).map(i => s"${name}_$i")).find(index.isFree(node, _)).get
   }
 
-  /** New names for the columns with reserved names. */
-  def namesForReserved(nodes: Seq[SchemaNode]): Map[String, String] = {
-    val found = nodes.filter(isReserved)
-    if (found.isEmpty) Map.empty
-    else {
-      val index = new IndexByName(nodes)
-      found.map(node => node.path.head -> nameFor(index, node)).toMap
-    }
+  /** A name for the node under which Iceberg's index tells it from all others. */
+  def distinctName(index: IndexByName, node: SchemaNode): String = {
+    val name = node.path.last
+    val plain = name.replace('.', '_')
+    val candidates =
+      Iterator(plain).filterNot(_ == name) ++ Iterator.from(2).map(i => s"${plain}_$i")
+    candidates.find(index.isFree(node, _)).getOrElse(plain)
   }
 
   /**
-   * The names under which Iceberg's `IndexByName` has the nodes of a schema: full names, and short
-   * names, which omit `element` and `value` above the fields of a struct. If a short name equals a
-   * full one, the full name is used; if they differ only by case, Iceberg's index in lower case
-   * throws.
+   * Which of several nodes of one name is to be renamed: the one that is new, or else the one whose
+   * dot is part of a name, or else the last.
+   */
+  def toRename(nodes: Seq[SchemaNode], isNew: SchemaNode => Boolean): SchemaNode = {
+    val fields = nodes.filter(_.isField)
+    fields
+      .findLast(isNew)
+      .orElse(fields.findLast(_.path.last.contains('.')))
+      .orElse(fields.lastOption)
+      .getOrElse(nodes.last)
+  }
+
+  /** The same schema under names that are not reserved, and that Iceberg's index tells apart. */
+  def usable(schema: StructType): StructType = {
+    // Each round renames one field; nobody has more of them to rename than this.
+    @tailrec def renamed(schema: StructType, rounds: Int): StructType = {
+      val nodes = SchemaNode.flatten(schema)
+      val index = new IndexByName(nodes)
+      val wrong = nodes
+        .find(isReserved)
+        .map(node => Change.Name(node.path, nameFor(index, node)))
+        .orElse {
+          index.indistinct.headOption
+            .map(toRename(_, _ => false))
+            .filter(_.isField)
+            .map(node => Change.Name(node.path, distinctName(index, node)))
+        }
+      wrong match {
+        case Some(change) if rounds > 0 =>
+          val fields = schema.map(field => Change.of(Seq(change), Seq(field.name), field))
+          renamed(StructType(fields), rounds - 1)
+        case _ => schema
+      }
+    }
+    renamed(schema, rounds = 100)
+  }
+
+  /** Whether two fields of one struct have names that differ in the case of letters alone. */
+  def differInCaseAlone(nodes: Seq[SchemaNode]): Boolean =
+    nodes
+      .filter(_.isField)
+      .groupBy(node => (node.path.init, lower(node.path.last)))
+      .exists(_._2.sizeIs > 1)
+
+  /**
+   * The names under which Iceberg's `IndexByName` has the nodes of a schema: full ones, and short
+   * ones without the element or value above a struct's fields. Where both are equal to the letter,
+   * the full name wins; where they differ in the case of letters, the index in lower case throws.
    */
   final class IndexByName(nodes: Seq[SchemaNode]) {
 
@@ -79,6 +124,15 @@ object IcebergNames {
     /** The nodes by name in lower case. */
     val byName: Map[String, Seq[SchemaNode]] =
       names.groupMap { case (name, _) => lower(name) }(_._2)
+
+    /** The nodes that share a name in small letters; each list has two or more. */
+    def indistinct: Seq[Seq[SchemaNode]] =
+      byName.values
+        .filter(_.sizeIs > 1)
+        .toSeq
+        .sortBy(_.head.path.mkString("."))
+        // Two names that are equal below a list or map are so in full and in short.
+        .distinctBy(_.map(_.path))
 
     /** Whether a field beside `node` can have this name. */
     def isFree(node: SchemaNode, name: String): Boolean =

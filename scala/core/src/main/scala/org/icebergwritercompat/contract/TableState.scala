@@ -148,6 +148,10 @@ final case class TableState(
   // Cached, because thousands of violations may have the same remedy.
   private[icebergwritercompat] lazy val copied: Remedy = Fix.copy(this)
 
+  /** Whether two fields of one struct have names that differ in the case of letters alone. */
+  private[icebergwritercompat] lazy val differInCaseAlone: Boolean =
+    IcebergNames.differInCaseAlone(nodes)
+
   private[icebergwritercompat] lazy val typeChanges: Seq[Change.Type] = Fix.typeChanges(this)
 
   private[icebergwritercompat] lazy val additions: Map[Vector[String], Remedy] = Fix.additions(this)

@@ -19,8 +19,11 @@ object Contracts {
   /** Whether a table with these properties has a contract. */
   def isEnabled(properties: Map[String, String]): Boolean = of(properties).isDefined
 
-  /** Adds a contract, which is enforced from now on. */
-  def add(contract: Contract): Unit = synchronized {
+  /** The contract of this name: that of its feature. */
+  def named(feature: String): Option[Contract] = known.find(_.feature.equalsIgnoreCase(feature))
+
+  // A contract is a value in the list above. A test adds one while it runs.
+  private[icebergwritercompat] def add(contract: Contract): Unit = synchronized {
     require(
       !known.exists(other =>
         other.feature == contract.feature || other.property == contract.property

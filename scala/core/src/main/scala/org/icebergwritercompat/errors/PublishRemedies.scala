@@ -1,5 +1,6 @@
 package org.icebergwritercompat.errors
 
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 
@@ -11,8 +12,15 @@ private[errors] object PublishRemedies {
     def table = parameters("table")
     reason match {
       case "AHEAD" | "NOT_OURS" | "ENTRY_UNREADABLE" => Remedy.Publish(table, Seq("anew" -> None))
-      case "FEATURE_OFF"            => Remedy.SetProperty(table, WriterCompat.Enabled, "true")
-      case "FOLDER"                 => Remedy.CopyInto("copy_to_publish", Nil, table, Nil)
+      case "FEATURE_OFF" => Remedy.SetProperty(table, Contracts.default.property, "true")
+      case "FOLDER"      =>
+        Remedy.CopyInto(
+          "copy_to_publish",
+          Nil,
+          table,
+          Nil,
+          Seq(Contracts.default.property -> "true")
+        )
       case "NAME_TAKEN" | "NO_NAME" =>
         Remedy.SetProperty(table, WriterCompat.PublishTable, "namespace.name")
       case "NO_SUCH_COMMIT" | "NO_SUCH_CHANGE" => Remedy.Status(table)

@@ -42,8 +42,12 @@ object Change {
     lower(one) == lower(other)
   }
 
-  /** The field at `path` after the changes, with everything below it. */
-  private[remedy] def of(changes: Seq[Change], path: Seq[String], field: StructField): StructField =
+  /** The field at `path` as the changes want it, with all that is below it. */
+  private[icebergwritercompat] def of(
+      changes: Seq[Change],
+      path: Seq[String],
+      field: StructField
+  ): StructField =
     field.copy(
       name = changes
         // Case-sensitive: it may be renamed because another name differs only by case.

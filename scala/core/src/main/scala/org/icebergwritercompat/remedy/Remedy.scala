@@ -3,78 +3,89 @@ package org.icebergwritercompat.remedy
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.model.WriterCompat
+import org.icebergwritercompat.remedy.Quoting._
 
 /**
- * The statements that fix a violation or another problem.
+ * What mends a fault.
  *
- * A remedy has three renderings (SQL, Python and commands), each a list of statements to be run in
- * order.
+ * SQL, Python and the command line have renderings of it, each a list of statements, to be run in
+ * this order.
  */
 sealed trait Remedy {
 
-  /** In SQL; if SQL has no statement for it, the Python call or the command. */
+  /** What it is in SQL; where SQL has no statement for it, the call in Python or the command. */
   protected def inSql: Seq[String]
 
-  /** In Python. */
-  def python: Seq[String] = sql.map(Remedy.inPython)
+  /** What it is in Python. */
+  def python: Seq[String] = sql.map(inPython)
 
-  /** As commands; SQL if the command line has no subcommand for it. */
+  /** What it is at the command line; SQL where the command line has no verb for it. */
   def command: Seq[String] = sql
 
-  /** What the user must know before running it. */
+  /** What has to be known before it is run. */
   def note: Option[String] = None
 
-  /** What to do with the statements: `Run` them, or `Use` them as settings. */
+  /** What is to be done with the statements: run them, or use them as settings. */
   def verb: String = "Run"
 
-  /** The changes of the refused statement, if the fault is in a statement. */
+  /** What a statement has to have instead, where the fault is in a statement that was not run. */
   def changes: Seq[Change] = Nil
 
-  /** In SQL, without the substitution of variables. */
+  /** What it is in SQL, to be taken to the letter. */
   final def sql: Seq[String] = {
-    // Spark would substitute it as a variable; there is no other escape.
+    // Spark would take it for a variable, and has no other escape for it.
     val verbatim = keepsVariables || !inSql.exists(_.contains("${"))
     if (verbatim) inSql else "SET spark.sql.variable.substitute=false" +: inSql
   }
 
-  /** Whether `${name}` in the statements is a variable, as in a statement that a user wrote. */
+  /** Whether what looks like a variable is one, as in a statement that a user wrote. */
   protected def keepsVariables: Boolean = false
 
-  /** The statements, one per line. */
+  /** The statements, one a line. */
   final def text: String = sql.mkString("\n")
 
-  /** Whether there is nothing to do. */
+  /** Whether there is something to do. */
   final def isEmpty: Boolean = inSql.isEmpty
 }
 
-/** A change of an existing table, by an ALTER TABLE statement that loses no row. */
+/** A change to a table that exists, by a statement of SQL that loses no row. */
 sealed trait Alteration extends Remedy {
 
-  /** The table, as written in statements. */
+  /** The table, as a statement spells it. */
   def table: String
 
-  /** The clauses after ALTER TABLE and the name. */
+  /** What stands after ALTER TABLE and the name. */
   protected def clauses: Seq[String]
+
+  /** Whether columns are told apart by the case of letters alone. */
+  protected def exactCase: Boolean = false
 
   final override protected def inSql: Seq[String] = statements
 
-  /** The statements, to be run without the substitution of variables. */
+  /** The statements, to be run to the letter. */
   final def statements: Seq[String] =
-    clauses.map(clause => s"ALTER TABLE $table $clause")
+    Remedy.inExactCase(exactCase)(clauses.map(clause => s"ALTER TABLE $table $clause"): _*)
 }
 
 object Remedy {
 
-  /** No statement. */
+  /** The statements, if need be in a session that tells names apart by the case of letters. */
+  private[remedy] def inExactCase(exact: Boolean)(statements: String*): Seq[String] =
+    if (exact) s"SET $caseSensitive=true" +: statements :+ s"RESET $caseSensitive"
+    else statements
+
+  private val caseSensitive = "spark.sql.caseSensitive"
+
+  /** Nothing that anybody could run. */
   case object Nothing extends Remedy {
     override protected def inSql: Seq[String] = scala.Nil
   }
 
   /**
-   * Sets properties of a table.
+   * Gives a table properties.
    *
    * @param without
-   *   properties that are removed from a refused statement that sets them
+   *   properties that a statement may set, and that are to be left out of it
    */
   final case class SetProperties(
       table: String,
@@ -82,7 +93,7 @@ object Remedy {
       without: Seq[String] = scala.Nil
   ) extends Alteration {
     override protected def clauses: Seq[String] = Seq(
-      s"SET TBLPROPERTIES (${properties.map { case (k, v) => s"${literal(k)} = ${literal(v)}" }.mkString(", ")})"
+      s"SET TBLPROPERTIES (${Quoting.properties(properties)})"
     )
     override def changes: Seq[Change] = properties.map { case (key, value) =>
       Change.Property(key, Some(value))
@@ -94,13 +105,13 @@ object Remedy {
       SetProperties(table, Seq(key -> value))
   }
 
-  /** Unsets a property of a table. */
+  /** Takes a property from a table. */
   final case class UnsetProperty(table: String, key: String) extends Alteration {
     override protected def clauses: Seq[String] = Seq(s"UNSET TBLPROPERTIES (${literal(key)})")
     override def changes: Seq[Change] = Seq(Change.Property(key, None))
   }
 
-  /** Drops a CHECK constraint of a table. */
+  /** Takes a CHECK constraint from a table. */
   final case class DropConstraint(table: String, constraint: String) extends Alteration {
     override protected def clauses: Seq[String] = Seq(
       s"DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
@@ -111,9 +122,9 @@ object Remedy {
    * Adds a column or a field.
    *
    * @param features
-   *   features that the type requires, and that are added first
+   *   what the table has to support before, for the type
    * @param instead
-   *   the changes of a refused statement that adds the column
+   *   what to change in a statement that adds it otherwise
    */
   final case class AddColumn(
       table: String,
@@ -131,16 +142,19 @@ object Remedy {
     features.map(feature => s"SET TBLPROPERTIES ('delta.feature.$feature' = 'supported')")
 
   /**
-   * Renames a column.
+   * Gives a column another name.
    *
    * @param mapped
-   *   whether the table has column mapping, which Delta requires to rename columns
+   *   whether the table has column mapping, which Delta renames columns by
+   * @param exactCase
+   *   whether another column has the same name in letters of another case
    */
   final case class RenameColumn(
       table: String,
       path: Seq[String],
       name: String,
-      mapped: Boolean = true
+      mapped: Boolean = true,
+      override protected val exactCase: Boolean = false
   ) extends Alteration {
     override protected def clauses: Seq[String] =
       Option
@@ -149,19 +163,19 @@ object Remedy {
         s"RENAME COLUMN ${sqlPath(path)} TO ${quoteIfNeeded(name)}"
   }
 
-  /** Drops the default of a column. */
+  /** Takes the default from a column. */
   final case class DropDefault(table: String, path: Seq[String]) extends Alteration {
     override protected def clauses: Seq[String] = Seq(s"ALTER COLUMN ${sqlPath(path)} DROP DEFAULT")
   }
 
-  /** Makes a column nullable. */
+  /** Lets a column hold nulls. */
   final case class DropNotNull(table: String, path: Seq[String]) extends Alteration {
     override protected def clauses: Seq[String] = Seq(
       s"ALTER COLUMN ${sqlPath(path)} DROP NOT NULL"
     )
   }
 
-  /** Changes a column to a wider type; Delta records the change. */
+  /** Gives a column a wider type, with a record of it. */
   final case class WidenColumn(table: String, path: Seq[String], dataType: DataType)
       extends Alteration {
     override protected def clauses: Seq[String] = Seq(
@@ -171,12 +185,12 @@ object Remedy {
   }
 
   /**
-   * Drops a feature from the protocol.
+   * Takes a feature out of the protocol.
    *
    * @param period
-   *   the time since its last use that Delta requires; `None` if it can be dropped at once
+   *   how long ago its last use has to be; `None` if it may go at once
    * @param asked
-   *   the feature that is removed from a refused statement that adds it
+   *   the feature that a statement may have asked for, and that is to be left out of it
    */
   final case class DropFeature(
       table: String,
@@ -195,24 +209,43 @@ object Remedy {
     }
   }
 
-  /** Switches the feature on by an upgrade, which can rewrite data files. */
-  final case class Enable(table: String, rewrite: Boolean = false, drop: Seq[String] = scala.Nil)
-      extends Remedy {
+  /**
+   * Switches a contract on for an existing table by the call of this project, which can write data
+   * files anew.
+   *
+   * @param rewrite
+   *   whether data files may be written anew
+   * @param drop
+   *   what may be taken away that stands in the way
+   * @param feature
+   *   the feature of the contract
+   */
+  final case class Enable(
+      table: String,
+      rewrite: Boolean = false,
+      drop: Seq[String] = scala.Nil,
+      feature: String = WriterCompat.Feature
+  ) extends Remedy {
+
+    // The call and the command switch this contract on unless they name another.
+    private val contract: Option[String] = Some(feature).filter(_ != WriterCompat.Feature)
 
     override protected def inSql: Seq[String] = python
 
     override def python: Seq[String] = {
       val arguments = Option.when(rewrite)("rewrite=True") ++
-        Option.when(drop.nonEmpty)(drop.mkString("drop=[\"", "\", \"", "\"]"))
+        Option.when(drop.nonEmpty)(drop.mkString("drop=[\"", "\", \"", "\"]")) ++
+        contract.map(name => s"contract=${pythonText(name)}")
       Seq(call("enable_iceberg_writer_compat", table, arguments.toSeq))
     }
 
     override def command: Seq[String] = {
-      val options = Option.when(rewrite)("--rewrite") ++ drop.map(name => s"--drop $name")
+      val options = Option.when(rewrite)("--rewrite") ++ drop.map(name => s"--drop $name") ++
+        contract.map(name => s"--contract ${shellWord(name)}")
       Seq(commandLine("enable", table, options.toSeq))
     }
 
-    // The text is not a SQL statement, so nothing is substituted.
+    // What looks like a variable is no statement's.
     override protected def keepsVariables: Boolean = true
   }
 
@@ -220,7 +253,7 @@ object Remedy {
    * Publishes a table as Iceberg.
    *
    * @param options
-   *   the options of the call, each with its value if it has one
+   *   the options of the call, each with the value that it has beside its name
    */
   final case class Publish(table: String, options: Seq[(String, Option[String])] = scala.Nil)
       extends Remedy {
@@ -245,7 +278,7 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Shows the published version of a table. */
+  /** Shows how far a table is published as Iceberg. */
   final case class Status(table: String) extends Remedy {
     override protected def inSql: Seq[String] = command
     override def python: Seq[String] = Seq(call("status", table, scala.Nil))
@@ -254,95 +287,39 @@ object Remedy {
   }
 
   /**
-   * Copies rows into a new table with the feature; the old table is kept.
+   * Copies rows into a new table that has the feature; the old table stays as it is.
    *
-   * @param verb
-   *   `CREATE TABLE`, or another form that the user wrote
    * @param selected
-   *   the columns after SELECT
+   *   the columns, as they stand after SELECT; all columns if there are none
    * @param source
    *   the table to read, with the version if it is not the newest
+   * @param properties
+   *   of the new table, the one that switches the contract on among them
    * @param location
-   *   the folder, if the user gave one
+   *   the folder, if the user named one
+   * @param created
+   *   `CREATE TABLE`, or what else the user wrote for it
+   * @param exactCase
+   *   whether the columns are told apart by the case of letters alone
    */
   final case class CopyInto(
       target: String,
       selected: Seq[String],
       source: String,
       partitionedBy: Seq[String],
-      properties: Seq[(String, String)] = Seq(WriterCompat.Enabled -> "true"),
+      properties: Seq[(String, String)],
       location: Option[String] = None,
-      created: String = "CREATE TABLE"
+      created: String = "CREATE TABLE",
+      exactCase: Boolean = false
   ) extends Remedy {
     override protected def inSql: Seq[String] = {
       val what = if (selected.isEmpty) "*" else selected.mkString(", ")
-      Seq(
-        s"$created $target USING delta${partitioning(partitionedBy)}" +
+      inExactCase(exactCase)(
+        s"$created $target USING delta${Quoting.partitionedBy(partitionedBy)}" +
           location.fold("")(folder => s" LOCATION ${literal(folder)}") +
-          s" TBLPROPERTIES (${set(properties)}) AS SELECT $what FROM $source"
+          s" TBLPROPERTIES (${Quoting.properties(properties)}) AS SELECT $what FROM $source"
       )
     }
-  }
-
-  private def set(properties: Seq[(String, String)]): String =
-    properties.map { case (key, value) => s"${literal(key)} = ${literal(value)}" }.mkString(", ")
-
-  private[remedy] def partitioning(columns: Seq[String]): String =
-    if (columns.isEmpty) "" else columns.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
-
-  /** The columns of a table with the changes, as in a CREATE TABLE statement. */
-  private[remedy] def columnsOf(declared: Declared, changes: Seq[Change]): String = {
-    val fields = declared.schema.fields
-      .map(field => Change.of(changes, Seq(field.name), field)) ++ changes.collect {
-      case Change.Added(name, dataType) => StructField(name, dataType)
-    }
-    fields
-      .map { field =>
-        val notNull = if (field.nullable) "" else " NOT NULL"
-        val comment = field.getComment().fold("")(text => s" COMMENT ${literal(text)}")
-        s"${quoteIfNeeded(field.name)} ${field.dataType.sql}$notNull$comment"
-      }
-      .mkString(", ")
-  }
-
-  /** Its partition columns with the changes. */
-  private[remedy] def partitionsOf(declared: Declared, changes: Seq[Change]): Seq[String] =
-    changes
-      .collectFirst { case Change.Partitioning(names) => names }
-      .getOrElse(declared.partitionColumns)
-      .map(name => Change.of(changes, Seq(name), StructField(name, StringType)).name)
-
-  /**
-   * The table that a refused statement would create or replace, or the table that it would change.
-   *
-   * @param name
-   *   as a statement spells it
-   */
-  final case class Declared(
-      name: String,
-      replacing: Boolean,
-      schema: StructType,
-      partitionColumns: Seq[String]
-  )
-
-  /** The form of a refused statement. */
-  sealed trait Door
-
-  object Door {
-
-    /**
-     * A SQL statement with this text.
-     *
-     * @param isClustered
-     *   whether PARTITIONED BY means CLUSTER BY, because Delta's parser replaced it
-     */
-    final case class Sql(text: String, isClustered: Boolean = false) extends Door
-
-    /** A call of a DataFrame writer. */
-    case object Writer extends Door
-
-    /** A call of the builder of `DeltaTable`. */
-    case object Builder extends Door
   }
 
   /** The statement that creates or replaces the table, with changes. */
@@ -380,20 +357,20 @@ object Remedy {
 
     private def declaredStatement: String = {
       val verb = if (declared.replacing) "CREATE OR REPLACE TABLE" else "CREATE TABLE"
-      val columns = columnsOf(declared, changes)
+      val columns = declared.columns(changes)
       val list = if (columns.isEmpty) "" else s"($columns) "
-      val partitions = partitionsOf(declared, changes)
-      val properties = changes.collect { case Change.Property(key, Some(value)) => key -> value }
-      s"$verb ${declared.name} ${list}USING delta${partitioning(partitions)} " +
-        s"TBLPROPERTIES (${set((properties.toMap + (WriterCompat.Enabled -> "true")).toSeq.sorted)})"
+      val set = changes.collect { case Change.Property(key, Some(value)) => key -> value }.toMap
+      s"$verb ${declared.name} ${list}USING delta" +
+        Quoting.partitionedBy(declared.partitions(changes)) +
+        s" TBLPROPERTIES (${Quoting.properties((set + (declared.property -> "true")).toSeq.sorted)})"
     }
   }
 
   /**
-   * The refused statement with changes.
+   * The statement that was refused, with changes.
    *
    * @param before
-   *   the remedy to be run first
+   *   what has to be done before it
    */
   final case class Again(
       override val changes: Seq[Change],
@@ -404,7 +381,7 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Sets a session setting, or unsets it with `None`. */
+  /** Sets a setting of the session; with `None` it gets no value. */
   final case class SetSetting(settings: Seq[(String, String)]) extends Remedy {
     override protected def inSql: Seq[String] =
       settings.map { case (key, value) => s"SET $key=$value" }
@@ -412,7 +389,7 @@ object Remedy {
       settings.map { case (key, value) => s"--conf ${shellWord(s"$key=$value")}" }
   }
 
-  /** A setting for the start of a session. */
+  /** A setting of a session that is to be started, in place of what it has. */
   final case class UseSetting(what: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(what)
     override def python: Seq[String] = Seq(what)
@@ -420,24 +397,24 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Updates a column of some rows. */
+  /** Gives a column of some rows another value. */
   final case class UpdateRows(table: String, column: String, value: String, condition: String)
       extends Remedy {
     override protected def inSql: Seq[String] =
       Seq(s"UPDATE $table SET $column = $value WHERE $condition")
   }
 
-  /** Switches the clustering of new rows off. */
+  /** Leaves clustering of rows that are still to be written. */
   final case class Uncluster(table: String) extends Alteration {
     override protected def clauses: Seq[String] = Seq("CLUSTER BY NONE")
   }
 
-  /** Rewrites files that have deletion vectors. */
+  /** Writes files anew whose rows were deleted by deletion vectors. */
   final case class Purge(table: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(s"REORG TABLE $table APPLY (PURGE)")
   }
 
-  /** Runs a statement on a table again. */
+  /** Runs a statement of a table once more. */
   final case class RunAgain(statement: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(statement)
   }
@@ -447,19 +424,19 @@ object Remedy {
     override protected def inSql: Seq[String] = Seq(s"VACUUM $table")
   }
 
-  /** Shows the history of the table, if no statement can restore lost values. */
+  /** Shows who wrote what when, where no statement can bring lost values back. */
   final case class History(table: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(s"DESCRIBE HISTORY $table")
   }
 
-  /** A shell command, such as one that installs a package. */
+  /** A command of a shell, such as one that installs a package. */
   final case class Shell(line: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(line)
     override def python: Seq[String] = Seq(line)
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Several remedies, in this order. */
+  /** Several remedies, one after the other. */
   final case class InOrder(steps: Seq[Remedy]) extends Remedy {
     override protected def inSql: Seq[String] = steps.flatMap(_.sql)
     override def python: Seq[String] = steps.flatMap(_.python)
@@ -468,40 +445,7 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /**
-   * One remedy for all violations of a statement.
-   *
-   * @param remedies
-   *   the remedies of the violations, in the order of the violations
-   * @param door
-   *   the form of the statement, if it is known
-   */
-  def together(remedies: Seq[Remedy], door: Option[Door]): Remedy = remedies match {
-    case (create: Create) +: _ =>
-      val changes = remedies.collect { case other: Create => other.changes }.flatten.distinct
-      // An incomplete statement would be wrong; the calls to change are offered instead.
-      create.copy(changes = changes, door = door.orElse(Some(Door.Writer)))
-    case first +: _ =>
-      val all = remedies.flatMap(_.changes).distinct
-      val features = remedies.collect { case add: AddColumn => add.features.map(add.table -> _) }
-      door match {
-        case Some(sql @ Door.Sql(text, _)) if first.changes.nonEmpty =>
-          WrittenStatement
-            .changed(sql, Declared("", replacing = false, new StructType, scala.Nil), all)
-            // The statement itself has no fault.
-            .filter(_ != text)
-            .fold(first) { statement =>
-              val before = features.flatten.distinct.map { case (table, feature) =>
-                SetProperty(table, s"delta.feature.$feature", "supported")
-              }
-              Again(all, statement, before)
-            }
-        case _ => first
-      }
-    case _ => Nothing
-  }
-
-  /** The columns of one schema with the names and types of another of the same size. */
+  /** The columns of one schema as those of another, which has the same number of them. */
   def selected(from: StructType, to: StructType): Seq[String] =
     from.fields.toSeq.zip(to.fields).map { case (was, is) =>
       val (name, wanted) = (quoteIfNeeded(was.name), quoteIfNeeded(is.name))
@@ -509,29 +453,4 @@ object Remedy {
       else if (name == wanted) name
       else s"$name AS $wanted"
     }
-
-  /** A text as a SQL literal. */
-  private[remedy] def literal(text: String): String =
-    "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-  private def sqlPath(path: Seq[String]): String = path.map(quoteIfNeeded).mkString(".")
-
-  private def inPython(statement: String): String = s"spark.sql(${pythonText(statement)})"
-
-  private def call(function: String, table: String, arguments: Seq[String]): String =
-    s"$function(spark, ${(pythonText(table) +: arguments).mkString(", ")})"
-
-  private def pythonText(text: String): String =
-    if (text.contains("\n")) "\"\"\"" + escaped(text) + "\"\"\""
-    else "\"" + escaped(text) + "\""
-
-  private def escaped(text: String): String = text.replace("\\", "\\\\").replace("\"", "\\\"")
-
-  private def commandLine(verb: String, table: String, options: Seq[String]): String =
-    (Seq("iceberg-writer-compat", verb, shellQuoted(table)) ++ options).mkString(" ")
-
-  private def shellWord(word: String): String =
-    if (word.matches("[A-Za-z0-9_./=:@%+,-]+")) word else shellQuoted(word)
-
-  private def shellQuoted(word: String): String = "'" + word.replace("'", "'\\''") + "'"
 }

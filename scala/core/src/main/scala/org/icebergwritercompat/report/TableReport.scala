@@ -9,7 +9,9 @@ import org.icebergwritercompat.remedy.Remedy
  * @param table
  *   the table, as written in statements
  * @param location
- *   its folder; like the version, `None` if the table does not exist yet
+ *   its folder; `None` where the table does not exist yet, as for the version
+ * @param contract
+ *   the feature of the contract by which the table is guarded; `None` if it is not guarded
  * @param statement
  *   the statement that would be run, for `would_break`
  */
@@ -20,7 +22,7 @@ final case class TableReport(
     version: Option[Long],
     timestamp: Option[String],
     profile: String,
-    enabled: Boolean,
+    contract: Option[String],
     statement: Option[String],
     facts: Facts,
     columns: Seq[ColumnFact],
@@ -31,7 +33,10 @@ final case class TableReport(
 ) {
 
   /** The version of this format. */
-  @JsonProperty def format: Int = 1
+  @JsonProperty def format: Int = 2
+
+  /** Whether the table has the feature. */
+  @JsonProperty def enabled: Boolean = contract.isDefined
 
   /** Whether the table has the feature, and breaks no rule of it. */
   @JsonProperty def compliant: Boolean =
@@ -75,7 +80,7 @@ final case class Facts(
  * @param enabled
  *   whether its table property is `true`; `None` if it has no property
  * @param allowed
- *   whether a table with `icebergWriterCompatV1` may have it
+ *   whether the contract lets a table have it
  */
 final case class FeatureFact(
     name: String,

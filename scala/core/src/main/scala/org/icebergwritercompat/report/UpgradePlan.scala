@@ -88,11 +88,17 @@ final class UpgradePlan(
   lazy val blockers: Seq[Finding] =
     inTheWay.map { violation =>
       val finding = Finding.of(to, violation, Severity.Error)
-      if (Drop.of(violation) == dropOf(violation)) finding
+      if (Drop.of(violation) == dropOf(violation) && !isThisCall(violation.remedy)) finding
       else finding.copy(remedy = Fix.copyInto(to))
     } ++ findingsOf(hopeless.map(unmendable), Severity.Error)
 
-  // Other faults of these files are fixed by the rewrite after the blocker is removed.
+  // The call that is blocked would be blocked again.
+  private def isThisCall(remedy: Remedy): Boolean = remedy match {
+    case call: Remedy.Enable => call.drop.isEmpty
+    case _                   => false
+  }
+
+  // What else is wrong with these files is written anew once that is away.
   private def unmendable(verdict: FileVerdict): FileVerdict =
     verdict.copy(reasons = verdict.reasons.filterNot(upgrade.isMendable))
 

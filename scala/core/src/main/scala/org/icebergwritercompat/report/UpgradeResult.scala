@@ -3,6 +3,8 @@ package org.icebergwritercompat.report
 /**
  * The result of switching the feature on.
  *
+ * @param contract
+ *   the feature of the contract that the table follows
  * @param changed
  *   false if the feature was on before
  * @param version
@@ -18,6 +20,7 @@ package org.icebergwritercompat.report
  */
 final case class UpgradeResult(
     table: String,
+    contract: String,
     changed: Boolean,
     version: Long,
     mode: PlanMode,

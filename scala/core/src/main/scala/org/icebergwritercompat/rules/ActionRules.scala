@@ -66,7 +66,7 @@ object ActionRules {
     override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(file.statistics.forall(_.rowCount.isEmpty))(
         "it has no numRecords, or a negative one" ->
-          Remedy.SetSetting(Seq("spark.databricks.delta.stats.collect" -> "true"))
+          Fix.setSetting(table, "spark.databricks.delta.stats.collect" -> "true")
       )
   }
 
@@ -164,8 +164,9 @@ object ActionRules {
         .collectFirst {
           case (node, value) if value != null && value.nonEmpty && !utc.matches(value) =>
             s"the partition value of ${node.sqlPath} is $value" ->
-              Remedy.SetSetting(
-                Seq("spark.databricks.delta.write.utcTimestampPartitionValues" -> "true")
+              Fix.setSetting(
+                table,
+                "spark.databricks.delta.write.utcTimestampPartitionValues" -> "true"
               )
         }
   }

@@ -59,41 +59,17 @@ object NameRules {
 
     override def check(table: TableState): Seq[Violation] = {
       val index = new IndexByName(table.nodes)
-      index.byName.values
-        .filter(_.sizeIs > 1)
-        .toSeq
-        .sortBy(_.head.path.mkString("."))
-        // Two equal names below a list or map are equal both as full and as short names.
-        .distinctBy(_.map(_.path))
-        .map { nodes =>
-          val node = toRename(table, nodes)
-          val others = nodes.filterNot(_ eq node).map(_.sqlPath).mkString(", ")
-          badName(
-            this,
-            table,
-            node,
-            distinct(index, node),
-            s"Iceberg's index of names cannot distinguish it from $others"
-          )
-        }
-    }
-
-    private def distinct(index: IndexByName, node: SchemaNode): String = {
-      val name = node.path.last
-      val plain = name.replace('.', '_')
-      val candidates =
-        Iterator(plain).filterNot(_ == name) ++ Iterator.from(2).map(i => s"${plain}_$i")
-      candidates.find(index.isFree(node, _)).getOrElse(plain)
-    }
-
-    // The new column if there is one, else the one with a dot in its name, else the last.
-    private def toRename(table: TableState, nodes: Seq[SchemaNode]): SchemaNode = {
-      val fields = nodes.filter(_.isField)
-      fields
-        .findLast(Fix.isNew(table, _))
-        .orElse(fields.findLast(_.path.last.contains('.')))
-        .orElse(fields.lastOption)
-        .getOrElse(nodes.last)
+      index.indistinct.map { nodes =>
+        val node = toRename(nodes, Fix.isNew(table, _))
+        val others = nodes.filterNot(_ eq node).map(_.sqlPath).mkString(", ")
+        badName(
+          this,
+          table,
+          node,
+          distinctName(index, node),
+          s"Iceberg's index of names cannot distinguish it from $others"
+        )
+      }
     }
   }
 
@@ -114,7 +90,9 @@ object NameRules {
       case _               => table.columns.filter(isReserved).map(reserved(this, table, _))
     }
 
-    /** The columns with reserved names of a table that has the feature: a warning, not a refusal. */
+    /**
+     * The columns with reserved names of a table that has the feature: a warning, not a refusal.
+     */
     def ofExisting(table: TableState): Seq[Violation] = check(table.copy(moment = Moment.Enabling))
   }
 

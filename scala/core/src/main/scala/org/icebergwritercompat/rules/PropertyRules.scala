@@ -31,6 +31,10 @@ sealed abstract class PropertyRule(
   /** Whether the table's properties meet the requirement. */
   protected def holds(table: TableState): Boolean
 
+  /** What gives the property the value. */
+  protected def remedy(table: TableState, found: String): Remedy =
+    Fix.setProperty(table, found, required)
+
   final override def check(table: TableState): Seq[Violation] =
     if (holds(table)) Nil
     else {
@@ -39,7 +43,7 @@ sealed abstract class PropertyRule(
         violation(
           Condition.WrongRequiredTableProperty,
           Location.Property(found, table.property(found)),
-          Fix.setProperty(table, found, required),
+          remedy(table, found),
           "property" -> found,
           "value" -> table.property(found).getOrElse("not set"),
           "required" -> required,
@@ -117,7 +121,11 @@ object PropertyRules {
         "only in this mode do Delta readers find columns by id in files that Iceberg engines wrote",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
-      with LaidOutByTheSwitch
+      with LaidOutByTheSwitch {
+
+    override protected def remedy(table: TableState, found: String): Remedy =
+      Fix.setMappingMode(table, WriterCompat.IdMode)
+  }
 
   object MaxColumnIdCoversAllIds
       extends TableRule(

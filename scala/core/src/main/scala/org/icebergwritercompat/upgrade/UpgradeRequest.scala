@@ -1,6 +1,6 @@
 package org.icebergwritercompat.upgrade
 
-import org.icebergwritercompat.contract.{Fix, TableState}
+import org.icebergwritercompat.contract.{Contract, Fix, TableState}
 import org.icebergwritercompat.remedy.Remedy
 
 /**
@@ -9,9 +9,15 @@ import org.icebergwritercompat.remedy.Remedy
  * @param rewrites
  *   whether data files may be rewritten
  * @param drop
- *   the blockers that are removed first
+ *   what it takes away first
+ * @param contract
+ *   the contract to switch on; `None` if the user named none
  */
-final case class UpgradeRequest(rewrites: Boolean, drop: Set[Drop]) {
+final case class UpgradeRequest(
+    rewrites: Boolean,
+    drop: Set[Drop],
+    contract: Option[Contract] = None
+) {
 
   /** The call with these options. */
   def call(table: TableState): Remedy =

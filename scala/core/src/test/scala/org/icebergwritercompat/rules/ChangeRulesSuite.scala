@@ -129,7 +129,8 @@ class ChangeRulesSuite extends StepSuite {
         expect(
           "WRONG_MAX_COLUMN_ID",
           Location.Property(maxColumnId, Some(read)),
-          """enable_iceberg_writer_compat(spark, "db.t")"""
+          "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
         )("property" -> maxColumnId, "value" -> read, "reason" -> twice)
       }
     }

@@ -24,7 +24,13 @@ class FileRulesSuite extends RuleSuite {
             LiveFilesWereWrittenById,
             Condition.UnprovenDataFiles,
             Location.Files(3, "part-1.parquet"),
-            Remedy.CopyInto("db.t_iceberg", Nil, "db.t", Nil),
+            Remedy.CopyInto(
+              "db.t_iceberg",
+              Nil,
+              "db.t",
+              Nil,
+              Seq("delta.enableIcebergWriterCompatV1" -> "true")
+            ),
             Map(
               "count" -> "3",
               "example" -> "part-1.parquet",

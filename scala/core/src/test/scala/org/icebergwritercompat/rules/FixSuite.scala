@@ -86,8 +86,13 @@ class FixSuite extends AnyFunSuite {
     )
   }
 
-  private def fixesOf(moment: Moment, ddl: String): Seq[String] = {
-    val state = CompliantTable.of(ddl).copy(moment = moment)
+  private def fixesOf(
+      moment: Moment,
+      ddl: String,
+      before: Option[StructType] = None
+  ): Seq[String] = {
+    val state =
+      CompliantTable.of(ddl).copy(moment = moment, previous = before.map(schema => CompliantTable.of(schema)))
     SchemaRules.TypesAreSupported.check(state).map(_.remedy.text)
   }
 
@@ -105,13 +110,27 @@ class FixSuite extends AnyFunSuite {
 
   // Only a field can be added or dropped by itself; an element, key or value comes with its column.
   for {
-    (ddl, added) <- Seq(
-      "l ARRAY<SMALLINT>" -> "l ARRAY<INT>",
-      "m MAP<STRING, VARIANT>" -> "m MAP<STRING, STRING>",
-      "s STRUCT<n: ARRAY<ARRAY<TINYINT>>>" -> "s.n ARRAY<ARRAY<INT>>"
+    (before, ddl, added) <- Seq(
+      ("", "l ARRAY<SMALLINT>", "l ARRAY<INT>"),
+      ("", "m MAP<STRING, VARIANT>", "m MAP<STRING, STRING>"),
+      ("s STRUCT<>", "s STRUCT<n: ARRAY<ARRAY<TINYINT>>>", "s.n ARRAY<ARRAY<INT>>")
     )
   } test(s"a column $ddl that is refused is added as $added") {
-    assert(fixesOf(Moment.Changing, ddl) == Seq(s"ALTER TABLE db.t ADD COLUMNS ($added)"))
+    val was =
+      if (before.isEmpty) new StructType() else CompliantTable.withIds(StructType.fromDDL(before))
+    assert(
+      fixesOf(Moment.Changing, ddl, Some(was)) == Seq(s"ALTER TABLE db.t ADD COLUMNS ($added)")
+    )
+  }
+
+  test("a column that a table has already is copied as another type") {
+    assert(
+      fixesOf(Moment.Changing, "l ARRAY<SMALLINT>") == Seq(
+        "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+          "('delta.enableIcebergWriterCompatV1' = 'true') " +
+          "AS SELECT CAST(l AS ARRAY<INT>) AS l FROM db.t"
+      )
+    )
   }
 
   for {
@@ -130,9 +149,11 @@ class FixSuite extends AnyFunSuite {
 
   test("names that need quotes are quoted in a fix") {
     assert(
-      fixesOf(Moment.Changing, "`my s` STRUCT<`x.y`: SMALLINT>") == Seq(
-        "ALTER TABLE db.t ADD COLUMNS (`my s`.`x.y` INT)"
-      )
+      fixesOf(
+        Moment.Changing,
+        "`my s` STRUCT<`x.y`: SMALLINT>",
+        Some(CompliantTable.withIds(StructType.fromDDL("`my s` STRUCT<>")))
+      ) == Seq("ALTER TABLE db.t ADD COLUMNS (`my s`.`x.y` INT)")
     )
   }
 

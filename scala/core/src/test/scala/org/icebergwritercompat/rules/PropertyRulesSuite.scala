@@ -66,7 +66,11 @@ class PropertyRulesSuite extends RuleSuite {
     expect(
       "WRONG_REQUIRED_TABLE_PROPERTY",
       Location.Property(key, value),
-      s"ALTER TABLE db.t SET TBLPROPERTIES ('$key' = '$required')"
+      // Delta does not change the mapping mode of a table that is there.
+      if (key == "delta.columnMapping.mode")
+        "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+          "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
+      else s"ALTER TABLE db.t SET TBLPROPERTIES ('$key' = '$required')"
     )(
       "property" -> key,
       "value" -> value.getOrElse("not set"),
@@ -163,7 +167,8 @@ class PropertyRulesSuite extends RuleSuite {
     expect(
       "WRONG_MAX_COLUMN_ID",
       Location.Property(maxColumnId, value),
-      """enable_iceberg_writer_compat(spark, "db.t")"""
+      "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
     )(
       "property" -> maxColumnId,
       "value" -> value.getOrElse("not set"),
@@ -186,7 +191,7 @@ class PropertyRulesSuite extends RuleSuite {
         wrongMaximum(value, givenTwice(shape.highest))
       )
     }
-    // Each is told for what it is, not for what it would be if it were a number.
+    // Each violation contains the text of the value, not a number parsed from it.
     Seq(s" ${shape.highest}", "2147483448", "2147483648", "9223372036854775808", "-1", "abc", "")
       .foreach { value =>
         refuses(MaxColumnIdCoversAllIds, s"${shape.name} with maxColumnId '$value'") {

@@ -42,7 +42,8 @@ class ProtocolRulesSuite extends RuleSuite {
     expect(
       "UNSUPPORTED_PROTOCOL",
       Location.Protocol,
-      """enable_iceberg_writer_compat(spark, "db.t")"""
+      "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
     )("found" -> found, "required" -> rule.statement)
 
   private def missing(feature: String, neededBy: String) =

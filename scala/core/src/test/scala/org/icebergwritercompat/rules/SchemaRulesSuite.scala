@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.TableState
+import org.icebergwritercompat.contract.{Fix, TableState}
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.SchemaRules._
@@ -16,13 +16,18 @@ class SchemaRulesSuite extends RuleSuite {
     TypesAreSupported
   )
 
-  private val enable = """enable_iceberg_writer_compat(spark, "db.t")"""
+  private val copy = "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+    "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
+  private val look = "DESCRIBE HISTORY db.t"
   private val idKey = "delta.columnMapping.id"
   private val nameKey = "delta.columnMapping.physicalName"
   private val nestedKey = "delta.columnMapping.nested.ids"
 
   private def missing(location: Location, column: String, key: String) =
-    expect("MISSING_COLUMN_MAPPING_METADATA", location, enable)("column" -> column, "key" -> key)
+    expect("MISSING_COLUMN_MAPPING_METADATA", location, if (key == nestedKey) copy else look)(
+      "column" -> column,
+      "key" -> key
+    )
 
   private def broken(shape: Shape)(change: StructField => StructField): TableState =
     CompliantTable.of(changed(shape.schema, shape.path)(change))
@@ -57,7 +62,7 @@ class SchemaRulesSuite extends RuleSuite {
         expect(
           "FIELD_ID_DOES_NOT_MATCH_PHYSICAL_NAME",
           Location.Column(shape.path, Some(shape.id), Some(physical)),
-          enable
+          copy
         )(
           "column" -> column,
           "id" -> shape.id.toString,
@@ -72,7 +77,7 @@ class SchemaRulesSuite extends RuleSuite {
     // C3
     Seq(0L, -1L, 2147483448L, Long.MaxValue).foreach { id =>
       refuses(IdsAreUnique, s"the id $id in ${shape.name}")(broken(shape)(withId(id))) {
-        expect("COLUMN_ID_OUT_OF_RANGE", Location.Column(shape.path, Some(id), Some(name)), enable)(
+        expect("COLUMN_ID_OUT_OF_RANGE", Location.Column(shape.path, Some(id), Some(name)), copy)(
           "column" -> column,
           "id" -> id.toString,
           "highest" -> "2147483447"
@@ -85,7 +90,7 @@ class SchemaRulesSuite extends RuleSuite {
     // The root's id is 1 in every shape.
     refuses(IdsAreUnique, s"an id given twice in ${shape.name}")(broken(shape)(withId(1))) {
       val root = shape.schema.head.name
-      expect("DUPLICATE_COLUMN_ID", Location.Column(shape.path, Some(1), Some(name)), enable)(
+      expect("DUPLICATE_COLUMN_ID", Location.Column(shape.path, Some(1), Some(name)), copy)(
         "id" -> "1",
         "columns" -> s"$root, $column"
       )
@@ -99,7 +104,7 @@ class SchemaRulesSuite extends RuleSuite {
       )
     )
   } {
-    expect("DUPLICATE_COLUMN_ID", Location.Column(Seq("l", "element"), Some(1), None), enable)(
+    expect("DUPLICATE_COLUMN_ID", Location.Column(Seq("l", "element"), Some(1), None), copy)(
       "id" -> "1",
       "columns" -> "l, l.element"
     )
@@ -110,7 +115,7 @@ class SchemaRulesSuite extends RuleSuite {
       changed(schema, Seq("m"))(withNestedIds("col-2.key" -> 3L, "col-2.value" -> 1L))
     )
   } {
-    expect("DUPLICATE_COLUMN_ID", Location.Column(Seq("m", "value"), Some(1), None), enable)(
+    expect("DUPLICATE_COLUMN_ID", Location.Column(Seq("m", "value"), Some(1), None), copy)(
       "id" -> "1",
       "columns" -> "a, m.value"
     )
@@ -207,7 +212,7 @@ class SchemaRulesSuite extends RuleSuite {
       expect(
         "UNSUPPORTED_DATA_TYPE",
         shape.location,
-        s"ALTER TABLE db.t ADD COLUMNS (${shape.sqlPath} $nearest)"
+        Fix.copyInto(broken(shape)(_.copy(dataType = dataType))).text
       )("column" -> shape.sqlPath, "type" -> dataType.sql, "nearest" -> nearest)
     }
 

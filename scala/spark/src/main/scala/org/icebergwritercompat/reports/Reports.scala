@@ -52,9 +52,10 @@ object Reports {
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: Seq[String]
+      drop: Seq[String],
+      contract: Option[String]
   ): TableReport =
-    answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop).plan())
+    answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop, contract).plan())
 
   // Errors of Spark and Delta with a condition are clear; others may be caused by the log.
   private def answer(spark: SparkSession, table: => String)(report: => TableReport): TableReport =

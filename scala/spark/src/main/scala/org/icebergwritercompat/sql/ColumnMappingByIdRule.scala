@@ -3,6 +3,7 @@ package org.icebergwritercompat.sql
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.model.WriterCompat
 
 import java.util.Locale
@@ -11,8 +12,9 @@ import java.util.Locale
  * Sets properties of a new table with the feature that Delta requires before a transaction sees the
  * properties, unless the statement sets them.
  *
- * Delta sets the mode `name` for a new table with IcebergCompat, which could then not be distinguished
- * from a mode that the user set; and it refuses UniForm without IcebergCompat with its own error.
+ * Delta sets the mode `name` for a new table with IcebergCompat, which could then not be
+ * distinguished from a mode that the user set; and it refuses UniForm without IcebergCompat with
+ * its own error.
  */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
 
@@ -42,7 +44,8 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
     val hasUniForm = WriterCompat.isUniFormIceberg(
       get(WriterCompat.UniversalFormats).map(WriterCompat.UniversalFormats -> _).toMap
     )
-    if (!isTrue(get(WriterCompat.Enabled).orElse(default(WriterCompat.Enabled)))) Map.empty
+    val contracts = Contracts.all.map(_.property)
+    if (!contracts.exists(key => isTrue(get(key).orElse(default(key))))) Map.empty
     else {
       val version = Option.when(hasUniForm && compatVersions.forall(get(_).isEmpty)) {
         WriterCompat.IcebergCompatV2Enabled -> "true"

@@ -90,15 +90,14 @@ final case class SqlExample(
 
   override def says: String = {
     val table = LogLines.compliant
-    val refusal = new IcebergWriterCompatException(
-      s"${IcebergWriterCompatException.Violation}.$condition",
-      parameters ++ Map("table" -> table.name, "rule" -> rule.id),
-      null,
+    val refusal = IcebergWriterCompatException.refusal(
+      condition,
+      V1.contract,
       Remedy.RunAgain(fix),
-      also.map { other =>
+      also = also.map { other =>
         s"rule ${other.rule.id}: ${IcebergWriterCompatException.explanation(table, other)}"
       }
-    )
+    )((parameters ++ Map("table" -> table.name, "rule" -> rule.id)).toSeq: _*)
     RuleExample.particulars(refusal.getMessage)
   }
 }

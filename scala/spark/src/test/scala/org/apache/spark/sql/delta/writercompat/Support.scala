@@ -10,7 +10,7 @@ import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import scala.collection.mutable
 import scala.util.Using
 
-/** Runs code on a thread that nobody has used before. */
+/** Runs code on a new thread. */
 object OnThread {
 
   def apply[T](body: => T): T = meanwhile(body)(())
@@ -31,8 +31,8 @@ object Offered {
 
   def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
     // The call is Python's; this is what it comes to.
-    case Remedy.Enable(table, rewrite, drop) =>
-      Upgrading.of(spark, table, "auto", rewrite, drop).run()
+    case Remedy.Enable(table, rewrite, drop, feature) =>
+      Upgrading.of(spark, table, "auto", rewrite, drop, Some(feature)).run()
       ()
     case _ => remedy.sql.foreach(spark.sql(_).collect())
   }

@@ -32,7 +32,8 @@ object WriterCompatProperty {
         property,
         value,
         "true or false",
-        Remedy.UseSetting(s"TBLPROPERTIES ('$property' = 'true')")
+        Remedy.UseSetting(s"TBLPROPERTIES ('$property' = 'true')"),
+        Contracts.all.find(_.property == property).getOrElse(Contracts.default)
       )
     }
 

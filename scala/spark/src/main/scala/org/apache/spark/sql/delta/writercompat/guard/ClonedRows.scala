@@ -4,7 +4,7 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.delta.DeltaColumnMapping
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
-import org.icebergwritercompat.contract.Fix
+import org.icebergwritercompat.contract.{Contract, Fix}
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 import org.apache.spark.sql.delta.writercompat.read.TableStates
@@ -22,8 +22,12 @@ private[writercompat] final class ClonedRows(spark: SparkSession) {
       clone.targetPath
     )
 
-  /** The statement that creates the target of a clone with copies of the rows. */
-  def of(create: CreateDeltaTableCommand, clone: CloneTableCommand): Remedy = {
+  /** Makes the table that a clone was to make from copies of the rows. */
+  def of(
+      create: CreateDeltaTableCommand,
+      clone: CloneTableCommand,
+      contract: Contract
+  ): Remedy = {
     val source = clone.sourceTable
     val name = source.snapshot.fold(source.name) { _ =>
       TableStates.nameOf(spark, source.catalogTable, source.dataPath)
@@ -33,14 +37,14 @@ private[writercompat] final class ClonedRows(spark: SparkSession) {
     val (selected, partitions) = Fix.selection(schema, source.metadata.partitionColumns)
     // The copy must not take over the metadata of the source, which breaks the rule.
     val properties = clone.tablePropertyOverrides.filterNot { case (key, _) =>
-      key.equalsIgnoreCase(WriterCompat.Enabled) || isDecidedByFeature(key)
+      key.equalsIgnoreCase(contract.property) || isDecidedByFeature(key)
     }
     Remedy.CopyInto(
       target(create, clone),
       selected,
       name + version.fold("")(number => s" VERSION AS OF $number"),
       partitions,
-      (properties + (WriterCompat.Enabled -> "true")).toSeq.sorted,
+      (properties + (contract.property -> "true")).toSeq.sorted,
       Option.when(
         create.table.tableType == CatalogTableType.EXTERNAL && create.table.identifier.database.nonEmpty
       )(

@@ -22,13 +22,13 @@ object ConvertGuard
   /** Called by the command before it does anything. */
   def beforeConvert(command: Object, spark: SparkSession): Unit = command match {
     case convert: ConvertToDeltaCommand =>
-      Converted.of(spark, convert).filter(_.hasFeature).foreach { converted =>
+      for (converted <- Converted.of(spark, convert); contract <- converted.contract)
         throw IcebergWriterCompatException.notConvertible(
           converted.folder,
+          contract,
           converted.setting,
-          converted.copy
+          converted.copyInto(contract)
         )
-      }
     case _ =>
   }
 

@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
 import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
+import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
-import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 
@@ -19,9 +19,9 @@ import org.apache.spark.sql.delta.writercompat.read.TableStates
  * @param name
  *   the name under which a statement can read them
  * @param copyName
- *   the name of a new table for a copy of the rows
- * @param hasFeature
- *   whether the table would have the feature
+ *   how a statement creates a table beside them
+ * @param contract
+ *   the contract that the table would follow
  * @param setting
  *   the property or session default that switches the feature on
  */
@@ -30,18 +30,20 @@ final case class Converted(
     name: String,
     copyName: String,
     partitionColumns: Seq[String],
-    hasFeature: Boolean,
+    contract: Option[Contract],
     setting: String
 ) {
 
-  /** The statement that copies the rows into a new table with the feature. */
-  def copy: Remedy = Remedy.CopyInto(copyName, Nil, name, partitionColumns)
+  /** Copies the rows into a new table with the feature. */
+  def copyInto(contract: Contract): Remedy =
+    Remedy.CopyInto(copyName, Nil, name, partitionColumns, Seq(contract.property -> "true"))
 }
 
 object Converted {
 
-  private val sessionDefault = "spark.databricks.delta.properties.defaults." +
-    WriterCompat.Enabled.stripPrefix("delta.")
+  private def sessionDefault(contract: Option[Contract]): String =
+    "spark.databricks.delta.properties.defaults." +
+      contract.getOrElse(Contracts.default).property.stripPrefix("delta.")
 
   /** The files that the statement would convert; `None` if the folder is a Delta table already. */
   def of(spark: SparkSession, convert: ConvertToDeltaCommand): Option[Converted] = {
@@ -56,14 +58,17 @@ object Converted {
     val name = (table.identifier.database.toSeq :+ table.identifier.table).map(quoteIfNeeded)
     val copy = name.init :+ quoteIfNeeded(s"${table.identifier.table}_iceberg")
     Option.unless(DeltaTableUtils.isDeltaTable(spark, folder)) {
+      val contract = contractOf(spark, table.properties)
       Converted(
         folder.toString,
         name.mkString("."),
         copy.mkString("."),
         table.partitionColumnNames,
-        isOn(spark, table.properties),
-        if (table.properties.contains(WriterCompat.Enabled)) WriterCompat.Enabled
-        else sessionDefault
+        contract,
+        contract
+          .map(_.property)
+          .filter(table.properties.contains)
+          .getOrElse(sessionDefault(contract))
       )
     }
   }
@@ -71,17 +76,18 @@ object Converted {
   private def ofFolder(spark: SparkSession, convert: ConvertToDeltaCommand): Option[Converted] = {
     val TableIdentifier(path, format, _) = convert.tableIdentifier
     Option.unless(DeltaTableUtils.isDeltaTable(spark, new Path(path))) {
+      val contract = contractOf(spark, Map.empty)
       Converted(
         path,
         TableStates.pathName(path, format.getOrElse("parquet")),
         TableStates.pathName(s"${path.stripSuffix("/")}_iceberg"),
         convert.partitionSchema.toSeq.flatMap(_.fieldNames),
-        isOn(spark, Map.empty),
-        sessionDefault
+        contract,
+        sessionDefault(contract)
       )
     }
   }
 
-  private def isOn(spark: SparkSession, properties: Map[String, String]): Boolean =
-    Contracts.isEnabled(DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, properties))
+  private def contractOf(spark: SparkSession, properties: Map[String, String]): Option[Contract] =
+    Contracts.of(DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, properties))
 }

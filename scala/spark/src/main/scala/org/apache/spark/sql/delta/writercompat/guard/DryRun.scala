@@ -3,11 +3,10 @@ package org.apache.spark.sql.delta.writercompat.guard
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
-import org.icebergwritercompat.contract.{Rule, TableState, Violation}
+import org.icebergwritercompat.contract.{Fix, Rule, TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.Location
-import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.remedy.Remedy.Door
+import org.icebergwritercompat.remedy.{Door, Remedy, Together}
 import org.icebergwritercompat.report.Judgement
 import org.apache.spark.sql.delta.writercompat.read.RunningStatement
 
@@ -102,10 +101,14 @@ object DryRun {
         def isCause(other: Violation) =
           !declared || !table.contract.rules.layout.contains[Rule](other.rule)
         val others = (violations.filter(isCause) ++ more).toSeq
+        // What was wrong before has to be mended before anything else.
+        val standing = table.previous.toSeq.flatMap(_.violations).map(_.remedy)
         val remedy = (first.remedy, RunningStatement.cloning) match {
+          case _ if standing.nonEmpty =>
+            Together.standing(standing, table.previous.fold(first.remedy)(Fix.copyInto))
           case (_: Remedy.Create, Some((create, clone))) =>
-            new ClonedRows(SparkSession.active).of(create, clone)
-          case _ => Remedy.together((first +: others).map(_.remedy), door)
+            new ClonedRows(SparkSession.active).of(create, clone, table.contract)
+          case _ => Together.of((first +: others).map(_.remedy), door)
         }
         throw IcebergWriterCompatException.of(table, first, others, remedy)
       }

@@ -26,6 +26,7 @@ import org.apache.spark.sql.types.StructField
 import org.icebergwritercompat.contract.{
   ChangeKind,
   ChangeRule,
+  Contract,
   Moment,
   TableChange,
   TableState,
@@ -322,15 +323,18 @@ class GuardedTransaction(
           commitIsolationLevel
         )
       catch {
-        case lost: ConcurrentModificationException if isOvertaken =>
-          throw triedAgain(currentTransactionInfo.op).fold[Throwable](lost) { statement =>
-            IcebergWriterCompatException.writtenBeforeEnabling(
-              tableName,
-              currentTransactionInfo.op.name,
-              statement,
-              lost
-            )
-          }
+        case lost: ConcurrentModificationException =>
+          val refusal = for {
+            contract <- overtakenBy
+            statement <- triedAgain(currentTransactionInfo.op)
+          } yield IcebergWriterCompatException.writtenBeforeEnabling(
+            tableName,
+            contract,
+            currentTransactionInfo.op.name,
+            statement,
+            lost
+          )
+          throw refusal.getOrElse(lost)
       }
     if (nextVersion > checkVersion) checkAgainst(nextVersion - 1, resolved)
     result
@@ -344,9 +348,10 @@ class GuardedTransaction(
     case _                           => None
   }
 
-  /** Whether the feature was switched on since this transaction began. */
-  private def isOvertaken: Boolean =
-    !wasGuarded && isGuarded(deltaLog.update(catalogTableOpt = catalogTable).metadata)
+  /** The contract that was switched on since this transaction began. */
+  private def overtakenBy: Option[Contract] =
+    if (wasGuarded) None
+    else Contracts.of(deltaLog.update(catalogTableOpt = catalogTable).metadata.configuration)
 
   /** Checks the change against the version that was committed first, not the version read. */
   private def checkAgainst(winner: Long, resolved: CurrentTransactionInfo): Unit = {
@@ -453,8 +458,8 @@ class GuardedTransaction(
     !creating && !wasGuarded && isGuarded(proposed)
 
   /**
-   * The properties of a table that is created or replaced. A replaced table keeps the feature, which
-   * its protocol keeps too, and keeps being published.
+   * The properties of a table that is created or replaced. A replaced table keeps the feature,
+   * which its protocol keeps too, and keeps being published.
    */
   private def completed(proposed: Metadata): Metadata = {
     val kept =

@@ -24,7 +24,7 @@ import org.icebergwritercompat.contract.{ChangeKind, Contract, Fix, Moment, Tabl
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.WriterCompat
-import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.remedy.{Door, Remedy}
 import org.icebergwritercompat.rules.ChangeRules
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement, TableStates}
 
@@ -116,7 +116,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         target,
         target.contract.rules.declaration.iterator
           .flatMap(_.check(target))
-          .map(_.copy(remedy = copies.of(create, clone)))
+          .map(_.copy(remedy = copies.of(create, clone, target.contract)))
       )
     }
   }
@@ -140,15 +140,15 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   // Delta's connector on Kernel, which a test setting enables, has its own transactions. Its
   // classes may be missing, so they are compared by name.
   private def refuseKernelWrite(table: Table): Unit =
-    if (
-      table.getClass.getName.startsWith("io.delta.spark.internal.v2.") &&
-      Contracts.isEnabled(table.properties.asScala.toMap)
-    )
-      throw IcebergWriterCompatException.unguarded(
-        table.name,
-        DeltaSQLConf.V2_ENABLE_MODE.key,
-        Remedy.SetSetting(Seq(DeltaSQLConf.V2_ENABLE_MODE.key -> "AUTO"))
-      )
+    if (table.getClass.getName.startsWith("io.delta.spark.internal.v2."))
+      Contracts.of(table.properties.asScala.toMap).foreach { contract =>
+        throw IcebergWriterCompatException.unguarded(
+          table.name,
+          contract,
+          DeltaSQLConf.V2_ENABLE_MODE.key,
+          Remedy.SetSetting(Seq(DeltaSQLConf.V2_ENABLE_MODE.key -> "AUTO"))
+        )
+      }
 
   // DROP FEATURE first makes empty commits and checkpoints, and adds this feature last.
   private def checkDrop(table: TableState, feature: String): Unit =
@@ -176,7 +176,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   private def checkProperties(
       table: TableState,
       properties: Map[String, String],
-      door: Option[Remedy.Door]
+      door: Option[Door]
   ): Unit = {
     val normalized = properties.map { case (key, value) =>
       DeltaConfigs.normalizeConfigKey(Some(key)).getOrElse(key) -> value

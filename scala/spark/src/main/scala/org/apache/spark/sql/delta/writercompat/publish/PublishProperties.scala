@@ -6,9 +6,8 @@ import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
-import org.icebergwritercompat.model.WriterCompat.{Enabled, Publish, PublishTable}
-import org.icebergwritercompat.remedy.{Change, Remedy}
-import org.icebergwritercompat.remedy.Remedy.Door
+import org.icebergwritercompat.model.WriterCompat.{Publish, PublishTable}
+import org.icebergwritercompat.remedy.{Change, Declared, Door, Remedy, Together}
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement}
 import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.publish.PublishRefusals
@@ -63,8 +62,9 @@ object PublishProperties {
       throw IcebergWriterCompatException.invalidValue(
         Publish,
         properties(Publish),
-        s"set together with $Enabled, because other tables may not be readable as Iceberg",
-        set(Enabled -> "true", Publish -> "true")
+        s"set together with ${Contracts.default.property}, because other tables may not be " +
+          "readable as Iceberg",
+        set(Contracts.default.property -> "true", Publish -> "true")
       )
     // UniForm that comes with the statement is a matter of the rules.
     val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
@@ -85,11 +85,11 @@ object PublishProperties {
     val remedy =
       if (isNew) Remedy.Create(undeclared(set.table), set.changes)
       else set
-    Remedy.together(Seq(remedy), RunningStatement.door)
+    Together.of(Seq(remedy), RunningStatement.door)
   }
 
-  private def undeclared(table: String): Remedy.Declared =
-    Remedy.Declared(table, replacing = false, new StructType, Nil)
+  private def undeclared(table: String): Declared =
+    Declared(table, replacing = false, new StructType, Nil, Contracts.default.property)
 
   /** Whether a name is that of one of them, or looks like it. */
   def isOne(key: String): Boolean = key.regionMatches(true, 0, prefix, 0, prefix.length)

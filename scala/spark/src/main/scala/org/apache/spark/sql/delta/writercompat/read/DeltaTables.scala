@@ -29,7 +29,13 @@ object DeltaTables {
       case ResolvedTable(_, _, delta: DeltaTableV2, _) => delta
       case _                                           =>
         val name = parts.map(quoteIfNeeded).mkString(".")
-        val copy = Remedy.CopyInto(Fix.nameOfCopy(name), Nil, name, Nil)
+        val copy = Remedy.CopyInto(
+          Fix.nameOfCopy(name),
+          Nil,
+          name,
+          Nil,
+          Seq(Contracts.default.property -> "true")
+        )
         throw IcebergWriterCompatException.notDelta(table, copy)
     }
   }
@@ -55,6 +61,10 @@ object DeltaTables {
   /** Whether the table has the feature on. */
   def isEnabled(table: DeltaTableV2): Boolean =
     Contracts.isEnabled(table.update().metadata.configuration)
+
+  /** The feature that the table has on. */
+  def contractOf(table: DeltaTableV2): Option[String] =
+    Contracts.of(table.update().metadata.configuration).map(_.feature)
 
   /** Takes the feature out of the table, as DROP FEATURE does; false if it is not there. */
   def disable(spark: SparkSession, table: DeltaTableV2): Boolean = {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableC
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
-import org.icebergwritercompat.remedy.Remedy.Door
+import org.icebergwritercompat.remedy.Door
 
 /** The statement or the call that this thread runs, as its user made it. */
 object RunningStatement {

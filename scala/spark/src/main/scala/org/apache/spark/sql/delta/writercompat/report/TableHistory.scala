@@ -5,6 +5,8 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions._
 import org.icebergwritercompat.contract.{
   ChangeKind,
+  ChangeRule,
+  Fix,
   Rule,
   TableChange,
   TableRule,
@@ -80,7 +82,12 @@ final class TableHistory(spark: SparkSession) {
     private var metadata = Metadata()
     private var state: Option[TableState] = None
 
-    def findings: Seq[Finding] = found.values.toSeq
+    // What a step has broken stays broken in the log; only a new table begins without it.
+    def findings: Seq[Finding] = found.toSeq.map {
+      case (((_: ChangeRule, _), _), finding) if finding.mendedVersion.isEmpty =>
+        state.fold(finding)(now => finding.copy(remedy = Fix.copyInto(now)))
+      case (_, finding) => finding
+    }
 
     /** Reads the first version in the log as the state after all earlier ones. */
     def begin(snapshot: Snapshot): Unit = {

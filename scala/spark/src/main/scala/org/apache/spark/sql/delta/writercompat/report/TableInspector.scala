@@ -6,7 +6,7 @@ import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
-import org.icebergwritercompat.contract.{Moment, TableState, Violation}
+import org.icebergwritercompat.contract.{Fix, Moment, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.report.{
   AuditFact,
@@ -16,8 +16,10 @@ import org.icebergwritercompat.report.{
   Finding,
   Judgement,
   ReportKind,
+  Severity,
   TableReport
 }
+import org.icebergwritercompat.remedy.Together
 import org.icebergwritercompat.rules.{FileRules, NameRules}
 import org.apache.spark.sql.delta.writercompat.datafiles.{
   DataFileAudit,
@@ -127,9 +129,21 @@ final class TableInspector(spark: SparkSession) {
   /** The findings on a version and its files, in addition to those given. */
   def findings(state: TableState, files: LiveFiles, known: Seq[Violation]): Seq[Finding] = {
     val weight = judgement(state, files)
-    (state.violations ++ known ++ kept(state))
+    val found = (state.violations ++ known ++ kept(state))
       .map(weight.finding)
-      .toSeq ++ files.violations.map(_.finding(weight)) ++ files.elsewhere.map(_.finding)
+      .toSeq ++ files.violations.map(_.finding(weight))
+    mendedTogether(state, found) ++ files.elsewhere.map(_.finding)
+  }
+
+  // Of a guarded table, one fault cannot be mended while another one stays.
+  private def mendedTogether(state: TableState, found: Seq[Finding]): Seq[Finding] = {
+    val isError = (finding: Finding) => finding.severity == Severity.Error
+    if (!state.isEnabled || state.previous.isDefined || !found.exists(isError)) found
+    else {
+      val remedy =
+        Together.standing(found.filter(isError).map(_.remedy), Fix.copyInto(state))
+      found.map(finding => if (isError(finding)) finding.copy(remedy = remedy) else finding)
+    }
   }
 
   // The feature was switched on although the table has these names.
@@ -181,7 +195,7 @@ final class TableInspector(spark: SparkSession) {
       seen.version,
       seen.timestamp.map(Instant.ofEpochMilli(_).toString),
       profile.name,
-      Contracts.isEnabled(state.properties),
+      Contracts.of(state.properties).map(_.feature),
       statement = None,
       Facts(
         seen.protocol.minReaderVersion,

@@ -15,7 +15,7 @@ import org.icebergwritercompat.contract.{ChangeKind, TableChange, TableState, Vi
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.WriterCompat
-import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.remedy.{Door, Together}
 import org.icebergwritercompat.report.{Finding, ReportKind, Severity, TableReport}
 import org.apache.spark.sql.delta.writercompat.datafiles.LiveFiles
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, PhysicalNames}
@@ -64,12 +64,12 @@ final class WouldBreak(spark: SparkSession) {
         )
       case _ => throw IcebergWriterCompatException.statementNotSupported(text)
     }
-    val door = Some(Remedy.Door.Sql(text))
+    val door = Some(Door.Sql(text))
     val remedies = report.findings.map(_.remedy)
     // One remedy fixes all violations that can be fixed in the statement.
     val findings = report.findings.map { finding =>
       if (finding.remedy.changes.isEmpty) finding
-      else finding.copy(remedy = Remedy.together(finding.remedy +: remedies, door))
+      else finding.copy(remedy = Together.of(finding.remedy +: remedies, door))
     }
     report.copy(statement = Some(text), findings = findings)
   }
@@ -160,10 +160,10 @@ final class WouldBreak(spark: SparkSession) {
       writerFeatures = protocol.writerFeatures.map(_ - feature)
     )
     val metadata =
-      if (feature != WriterCompat.Feature) snapshot.metadata
-      else
+      Contracts.named(feature).fold(snapshot.metadata) { contract =>
         snapshot.metadata
-          .copy(configuration = snapshot.metadata.configuration - WriterCompat.Enabled)
+          .copy(configuration = snapshot.metadata.configuration - contract.property)
+      }
     changed(before, left, metadata, ChangeKind.DroppingFeature, refused)
   }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
 import org.apache.spark.sql.delta.writercompat.guard.GuardedTransaction
 import org.apache.spark.sql.delta.writercompat.report.{SeenVersion, TableInspector}
 import org.apache.spark.sql.functions.{broadcast, col}
-import org.icebergwritercompat.contract.{Moment, Profile, TableState, Violation}
+import org.icebergwritercompat.contract.{Contract, Moment, Profile, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.FileStatistics
@@ -69,7 +69,12 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   private val name = TableStates.nameOf(table)
 
-  /** What is to be done, and what prevents it; nothing is written. */
+  // The contract that a table follows already is none that could be chosen.
+  private def forContract(state: TableState): TableState =
+    if (state.isEnabled) state
+    else state.copy(contract = request.contract.getOrElse(state.contract))
+
+  /** What is to be done, and what stands in the way; nothing is written. */
   def plan(): TableReport = {
     val snapshot = table.update()
     if (isOn(snapshot)) {
@@ -100,7 +105,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     new FooterQuestion[Vector[FileVerdict], EnablingFact](
       target.judge,
       { found =>
-        val verdicts = Upgrading.known(Looked.at(snapshot, target.from.profile))(
+        val verdicts = Upgrading.known(Looked.at(snapshot, target.from))(
           Upgrading.sharingReasons(found)
         )
         planOf(Judged(snapshot, target, verdicts)).enabling
@@ -117,6 +122,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       if (broken.nonEmpty)
         throw IcebergWriterCompatException.enabledButBroken(
           name,
+          inspector.stateOf(table, snapshot).contract,
           broken.map(finding => (finding.rule, finding.found, finding.remedy))
         )
       unchanged(snapshot).copy(
@@ -131,7 +137,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       val judged = judge(snapshot, None)
       // Before anything is dropped, it must be known that the upgrade works after it.
       val plan = planOf(judged)
-      refuse(plan)
+      refuse(plan, judged.target.from.contract)
       takeAway(plan.dropped)
       val ready = if (plan.dropped.isEmpty) judged else judge(table.update(), Some(judged))
       commit(ready, Nil, attempts)
@@ -143,7 +149,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       try Upgrading.run(spark, violation.remedy)
       catch {
         case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
-          val state = inspector.stateOf(table, table.update())
+          val state = forContract(inspector.stateOf(table, table.update()))
           throw IcebergWriterCompatException.dropLater(
             state,
             violation.rule,
@@ -159,7 +165,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   @tailrec
   private def commit(judged: Judged, before: Seq[Written], left: Int): UpgradeResult = {
-    refuse(planOf(judged))
+    refuse(planOf(judged), judged.target.from.contract)
     val usable = before.filter(_.sources.forall(judged.failingFiles))
     val transaction = begin(judged)
     val written = usable ++ rewritten(judged, transaction, usable)
@@ -227,7 +233,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       snapshot.metadata.configuration.get(key).contains(value)
     }
     try
-      Described(spark, s"Switching icebergWriterCompatV1 on for $name") {
+      Described(spark, s"Switching ${judged.target.from.contract.feature} on for $name") {
         val (version, _) = transaction.commitLarge(
           spark,
           actions,
@@ -251,10 +257,11 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  private def refuse(plan: UpgradePlan): Unit = {
+  private def refuse(plan: UpgradePlan, contract: Contract): Unit = {
     if (plan.blockers.nonEmpty)
       throw IcebergWriterCompatException.upgradeBlocked(
         name,
+        contract,
         plan.blockers.map(finding => (finding.rule, finding.found, finding.remedy)),
         plan.remedy
       )
@@ -262,6 +269,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       val fact = plan.fact
       throw IcebergWriterCompatException.rewriteNeeded(
         name,
+        contract,
         plan.findings.filter(_.severity == Severity.Warning).map(_.rule),
         fact.steps.filter(step => Set("widen", "rewrite")(step.name)).map(_.what) ++
           fact.groups.filter(_.verdict == "rewrite").map(g => s"${g.files} file(s): ${g.reason}"),
@@ -278,6 +286,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       catch { case NonFatal(e) => Left(Upgrading.after("the look for folders to clean up", e)) }
     UpgradeResult(
       name,
+      judged.target.from.contract.feature,
       changed = true,
       made.version,
       if (written.isEmpty) PlanMode.Metadata else PlanMode.Rewrite,
@@ -292,6 +301,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   private def unchanged(snapshot: Snapshot): UpgradeResult =
     UpgradeResult(
       name,
+      inspector.stateOf(table, snapshot).contract.feature,
       changed = false,
       snapshot.version,
       PlanMode.NoChange,
@@ -302,8 +312,13 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       warnings = Nil
     )
 
-  private def isOn(snapshot: Snapshot): Boolean =
-    Contracts.isEnabled(snapshot.metadata.configuration)
+  // A table follows one contract.
+  private def isOn(snapshot: Snapshot): Boolean = {
+    val found = Contracts.of(snapshot.metadata.configuration)
+    for (has <- found; asked <- request.contract if asked != has)
+      throw IcebergWriterCompatException.wrongOption("contract", asked.feature, Seq(has.feature))
+    found.isDefined
+  }
 
   private def planOf(judged: Judged): UpgradePlan =
     new UpgradePlan(
@@ -320,7 +335,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   /** What a version of the table is to become. */
   private case class Target(snapshot: Snapshot) {
 
-    val from: TableState = inspector.stateOf(name, snapshot.protocol, snapshot.metadata)
+    val from: TableState =
+      forContract(inspector.stateOf(name, snapshot.protocol, snapshot.metadata))
 
     // Types are changed only for the sake of files that have to be rewritten, or if asked.
     val metadata: Metadata = UpgradedMetadata.of(
@@ -410,7 +426,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     MalformedLog.refusePassedOver(name, snapshot)
     earlier.filter(_.target.judgesAs(target)) match {
       case None =>
-        val found = Upgrading.known(Looked.at(snapshot, target.from.profile)) {
+        val found = Upgrading.known(Looked.at(snapshot, target.from)) {
           verdicts(target, snapshot.allFiles, snapshot.numOfFiles)
         }
         Judged(snapshot, target, found)
@@ -492,7 +508,8 @@ object Upgrading {
       table: String,
       mode: String,
       rewrite: Boolean,
-      drop: Seq[String]
+      drop: Seq[String],
+      contract: Option[String] = None
   ): Upgrading = {
     val rewrites = UpgradeRequest.rewrites(mode, rewrite).getOrElse {
       throw IcebergWriterCompatException.wrongOption("mode", mode, UpgradeRequest.modes)
@@ -502,7 +519,17 @@ object Upgrading {
         throw IcebergWriterCompatException.wrongOption("drop", name, Drop.all.map(_.name))
       }
     }
-    new Upgrading(spark, DeltaTables.find(spark, table), UpgradeRequest(rewrites, dropped.toSet))
+    val chosen = contract.map { name =>
+      Contracts.named(name).getOrElse {
+        throw IcebergWriterCompatException
+          .wrongOption("contract", name, Contracts.all.map(_.feature))
+      }
+    }
+    new Upgrading(
+      spark,
+      DeltaTables.find(spark, table),
+      UpgradeRequest(rewrites, dropped.toSet, chosen)
+    )
   }
 }
 
@@ -512,17 +539,19 @@ private final case class Looked(
     table: String,
     version: Long,
     timestamp: Long,
-    profile: Profile
+    profile: Profile,
+    contract: String
 )
 
 private object Looked {
 
-  def at(snapshot: Snapshot, profile: Profile): Looked = Looked(
+  def at(snapshot: Snapshot, table: TableState): Looked = Looked(
     snapshot.deltaLog.dataPath.toString,
     snapshot.metadata.id,
     snapshot.version,
     snapshot.timestamp,
-    profile
+    table.profile,
+    table.contract.feature
   )
 }
 

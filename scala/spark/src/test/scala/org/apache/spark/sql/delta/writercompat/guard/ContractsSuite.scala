@@ -1,10 +1,14 @@
 package org.apache.spark.sql.delta.writercompat.guard
 
-import org.apache.spark.sql.delta.writercompat.TableSuite
+import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
-import org.icebergwritercompat.contracts.{Contracts, V1}
+import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.rules.SchemaRules
-import org.icebergwritercompat.testing.TestTable
+import org.icebergwritercompat.testing.{SecondContract, SharedSpark, TestTable}
 import org.scalatest.BeforeAndAfterAll
 
 /** A second contract, which is one value: version 1 with SMALLINT, TINYINT and other types. */
@@ -24,7 +28,7 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     super.beforeAll()
     // The session installs the guard first.
     assert(spark.sessionState != null)
-    Contracts.add(toy)
+    SecondContract.add(toy)
     WriterCompatProperty.register()
   }
 
@@ -82,5 +86,125 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     sql(s"ALTER TABLE ${table.name} DROP FEATURE toyWriterCompat")
     assert(!table.log.writerFeatures("toyWriterCompat"))
     assert(!table.log.properties.contains(property))
+  }
+
+  private val toyIsOn = s"'$property' = 'true'"
+
+  private def assertIsToy(table: TestTable): Unit = {
+    val log = table.log
+    assert(log.writerFeatures("toyWriterCompat") && log.properties(property) == "true")
+    assert(!log.writerFeatures("icebergWriterCompatV1"))
+    assert(!log.properties.contains("delta.enableIcebergWriterCompatV1"))
+    ()
+  }
+
+  private def assertNamesToy(error: IcebergWriterCompatException): Unit = {
+    assert(error.getMessageParameters.get("contract") == "toyWriterCompat")
+    assert(error.getMessage.contains("a table with toyWriterCompat that is not safe"))
+    val said = error.getMessage.replace("DELTA_ICEBERG_WRITER_COMPAT", "")
+    assert(!said.toLowerCase(java.util.Locale.ROOT).contains("icebergwritercompatv1"), said)
+    ()
+  }
+
+  test("a refused CREATE names it, and is offered with it") {
+    val table = managed()
+    val error = refused(table) {
+      sql(
+        s"CREATE TABLE ${table.name} (a INT) USING delta " +
+          s"TBLPROPERTIES ($toyIsOn, 'delta.enableRowTracking' = 'true')"
+      )
+    }
+    assertNamesToy(error)
+    Offered.run(spark, error.remedy)
+    assertIsToy(table)
+    val declared = managed()
+    val byBuilder = refused(declared) {
+      spark
+        .sql("SELECT 1 AS _file")
+        .write
+        .format("delta")
+        .option(property, "true")
+        .saveAsTable(declared.name)
+    }
+    assertNamesToy(byBuilder)
+  }
+
+  test("a table that exists gets it by what is offered, in each language") {
+    val table = plain()
+    val error = intercept[IcebergWriterCompatException] {
+      sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($toyIsOn)")
+    }
+    assertNamesToy(error)
+    val before = rows(s"SELECT * FROM ${table.name}")
+    val name = s"default.${table.name}"
+    assert(
+      error.remedy.python == Seq(
+        s"""enable_iceberg_writer_compat(spark, "$name", rewrite=True, contract="toyWriterCompat")"""
+      )
+    )
+    assert(
+      error.remedy.command ==
+        Seq(s"iceberg-writer-compat enable '$name' --rewrite --contract toyWriterCompat")
+    )
+    Offered.run(spark, error.remedy)
+    assertIsToy(table)
+    assert(rows(s"SELECT * FROM ${table.name}") == before)
+  }
+
+  test(
+    "an upgrade to it that is blocked names it, and so does the call that takes the block away"
+  ) {
+    val table = plain()
+    sql(s"ALTER TABLE ${table.name} ADD CONSTRAINT c CHECK (id >= 0)")
+    def upgrade() =
+      Upgrading.of(spark, table.name, "auto", rewrite = true, Nil, Some("toyWriterCompat")).run()
+    val error = intercept[IcebergWriterCompatException](upgrade())
+    assertNamesToy(error)
+    assert(error.remedy.isInstanceOf[Remedy.Enable])
+    Offered.run(spark, error.remedy)
+    assertIsToy(table)
+    assert(!upgrade().changed)
+    val other = intercept[IcebergWriterCompatException] {
+      Upgrading
+        .of(spark, table.name, "auto", rewrite = true, Nil, Some("icebergWriterCompatV1"))
+        .run()
+    }
+    assert(other.getCondition == "ICEBERG_WRITER_COMPAT_WRONG_OPTION")
+    assert(other.getMessageParameters.get("allowed") == "toyWriterCompat")
+  }
+
+  test("a clone and a converted table are offered as copies that have it") {
+    val source = plain()
+    val target = managed()
+    val clone = refused(target) {
+      sql(
+        s"CREATE TABLE ${target.name} SHALLOW CLONE ${source.name} " +
+          s"TBLPROPERTIES ($toyIsOn)"
+      )
+    }
+    assertNamesToy(clone)
+    Offered.run(spark, clone.remedy)
+    assertIsToy(target)
+    val folder = SharedSpark.freshFolder()
+    spark.range(1).write.parquet(folder.toString)
+    val default = "spark.databricks.delta.properties.defaults.enableToyWriterCompat"
+    withConf(default -> "true") {
+      val convert = intercept[IcebergWriterCompatException] {
+        sql(s"CONVERT TO DELTA parquet.`$folder`")
+      }
+      assertNamesToy(convert)
+      assert(convert.getMessageParameters.get("setting") == default)
+      Offered.run(spark, convert.remedy)
+    }
+    val copied = java.nio.file.Path.of(s"${folder}_iceberg")
+    assertIsToy(TestTable(s"delta.`$copied`", copied))
+  }
+
+  test("reports say by which contract a table is guarded") {
+    val (toyTable, first, none) = (create("a SMALLINT"), compliant(), plain())
+    assert(Reports.check(spark, toyTable.name, None).contract.contains("toyWriterCompat"))
+    assert(Reports.check(spark, first.name, None).contract.contains("icebergWriterCompatV1"))
+    assert(Reports.check(spark, none.name, None).contract.isEmpty)
+    assert(Reports.check(spark, toyTable.name, None).findings == Nil)
   }
 }
