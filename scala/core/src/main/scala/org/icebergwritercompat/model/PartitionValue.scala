@@ -29,6 +29,9 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
     case s: IntStatistics  => whole(text).forall(v => s.getMin == v && s.getMax == v)
     case s: LongStatistics => whole(text).forall(v => s.getMin == v && s.getMax == v)
     // 0.0 equals -0.0, and nothing equals NaN, which is no bound.
+    case s: FloatStatistics if dataType == DoubleType =>
+      // From before the column was widened: Delta makes a double of the text, not of the float.
+      s.getMin.isNaN || text.toDoubleOption.forall(v => s.getMin == v && s.getMax == v)
     case s: FloatStatistics =>
       s.getMin.isNaN || text.toFloatOption.forall(v => s.getMin == v && s.getMax == v)
     case s: DoubleStatistics =>

@@ -205,8 +205,9 @@ object ChangeRules {
         "C14",
         "A column keeps its type, or is promoted from int to long, float to double, or to a wider " +
           "decimal of the same scale, even when all rows are replaced; while rows stay, the feature " +
-          "`typeWidening` is needed for that.",
-        "Iceberg cannot read older files, or older snapshots, with the new type.",
+          "`typeWidening` is needed for that, and a partition column of floats stays one.",
+        "Iceberg cannot read older files, or older snapshots, with the new type; of a float in a " +
+          "partition column, Delta and Iceberg would make two doubles.",
         evolution,
         Clause(Rfc, "Allowed Supported list of features")
       ) {
@@ -221,6 +222,8 @@ object ChangeRules {
             Some(typeChange(was, is, Fix.addBeside(change.after, is), noPromotion))
           else if (!canWiden && isAnother(was.dataType, is.dataType))
             Some(typeChange(was, is, widen(change.before), noWidening))
+          else if (change.kind == ChangeKind.Ordinary && isWidenedFloat(change.after, was, is))
+            Some(typeChange(was, is, Fix.addBeside(change.after, is), twoDoubles))
           else None
         }.toSeq
     }
@@ -228,6 +231,14 @@ object ChangeRules {
     private val noPromotion = "Iceberg v2 has no such promotion"
     private val noWidening =
       "the table does not support typeWidening, without which Delta cannot read the older files"
+
+    private val twoDoubles =
+      "Delta reads the partition value from its log, where it is text, so 0.1 becomes the double " +
+        "0.1, while Iceberg's readers find the float in the file, which is 0.10000000149011612"
+
+    private def isWidenedFloat(table: TableState, was: SchemaNode, is: SchemaNode): Boolean =
+      was.dataType == FloatType && is.dataType == DoubleType &&
+        table.partitionNodes.exists(_.path == is.path)
 
     private def widen(table: TableState): Remedy =
       Fix.setProperty(table, WriterCompat.TypeWideningEnabled, "true")

@@ -251,12 +251,17 @@ object JoinPoints {
 
   val EmptyStrings: JoinPoint = JoinPoint(
     "empty-strings",
-    "TransactionalWrite.convertEmptyToNullIfNeeded",
+    "TransactionalWrite.convertEmptyToNullIfNeeded and PartitionUtils.literalToNormalizedString",
     "a partition value that the log does not give back as it was is stored in the file as the log " +
       "has it: an empty string as null, and others; and a CHAR is filled up with spaces, as Spark " +
       "shows it",
     "Iceberg readers, who take the column from the file, would read what Delta does not",
-    Seq(Bodies(write, "convertEmptyToNullIfNeeded"), Callers(write, "convertEmptyToNullIfNeeded"))
+    Seq(
+      Bodies(write, "convertEmptyToNullIfNeeded"),
+      Callers(write, "convertEmptyToNullIfNeeded"),
+      Bodies("util/PartitionUtils$", "literalToNormalizedString"),
+      Callers("util/PartitionUtils$", "literalToNormalizedString")
+    )
   )
 
   val PostCommitHooks: JoinPoint = JoinPoint(
