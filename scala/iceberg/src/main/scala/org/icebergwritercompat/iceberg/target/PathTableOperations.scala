@@ -171,8 +171,11 @@ final class PathTableOperations(
   private def isHere(metadata: TableMetadata): Boolean =
     Found.samePlace(new Path(metadata.location), root)
 
-  // Two of a number, if one of them lost a race. Numbers begin anew with each line.
-  private def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
+  /**
+   * The newest metadata that a catalog has written of a line that was begun here: two of a number,
+   * if one of them lost a race. Numbers begin anew with each line.
+   */
+  private[iceberg] def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
     if (CatalogPlace.of(begun).isEmpty) Nil
     else {
       val written = byCatalog.flatMap { case (number, file) =>
