@@ -63,8 +63,8 @@ object PublishedMetadata {
   private val lock = "this_table.IsWrittenInDeltaOnly"
 
   /**
-   * Properties of each published table. They keep Iceberg's writers away, and whoever writes all the
-   * same from what Delta cannot take: row-level deletes, and files that are deleted below it.
+   * Properties of each published table. They keep Iceberg's writers away, and whoever writes all
+   * the same from what Delta cannot take: row-level deletes, and files that are deleted below it.
    */
   private[iceberg] val steering = Map(
     TableProperties.DEFAULT_FILE_FORMAT -> "parquet",
