@@ -44,7 +44,9 @@ def main() -> int:
             print(f"\n{name}, {seconds:.0f} s", flush=True)
             part = folder / name
             part.mkdir()
+            before = counts.tried.copy()
             run(judge, part, random.Random(f"{seed} {name}"), time.monotonic() + seconds, arguments)
+            print(Counts.table(counts.tried - before), flush=True)
     finally:
         judge.close()
     print(f"\n{counts}", flush=True)

@@ -39,11 +39,17 @@ class Counts:
             self.fail(f"{what}: {type(error).__name__} {str(error)[:800]}")
         self.count(f"{what}: {'held' if len(self.failures) == before else 'FAILED'}")
 
+    @staticmethod
+    def table(tried: Counter[str]) -> str:
+        """Tallies, one a line."""
+        return "\n".join(f"{number:>7}  {what}" for what, number in sorted(tried.items()))
+
     def __str__(self) -> str:
-        """The tallies and the verdict."""
-        lines = [f"{number:>7}  {what}" for what, number in sorted(self.tried.items())]
-        end = "All held." if not self.failures else f"{len(self.failures)} did NOT hold:"
-        return "\n".join([*lines, end, *(f"  {failure}" for failure in self.failures)])
+        """The verdict."""
+        if not self.failures:
+            return "All held."
+        count = f"{len(self.failures)} did NOT hold:"
+        return "\n".join([count, *(f"  {failure}" for failure in self.failures)])
 
 
 def _short(value: object) -> str:

@@ -84,7 +84,7 @@ def run(judge: Judge, folder: Path, some: random.Random, end: float, _: argparse
         turn = 0
         while turn < LEAST or time.monotonic() < end:
             turn += 1
-            left = some.choice((0, some.randrange(1, 6000), some.randrange(1, 40_000)))
+            left = some.choice((0, *(some.randrange(1, most) for most in (6000, 40_000, 200_000))))
             kind = type(disk).__name__.lower()
             with judge.counts.judging(f"full disk ({kind})"):
                 done = _statement(judge, disk, table, done, left)
