@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.model.BuildInfo
+import org.icebergwritercompat.model.{BuildInfo, WriterCompat}
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
@@ -43,11 +43,11 @@ object IcebergWriterCompat {
 
   /** Whether new tables of the session have the feature. */
   def isEnabledByDefault(spark: SparkSession): Boolean =
-    spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(_.equalsIgnoreCase("true"))
+    spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(WriterCompat.isTrue)
 
   /**
-   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes no
-   * data file.
+   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes
+   * no data file.
    */
   def enable(spark: SparkSession, table: String): Boolean =
     explained(spark, table) {
@@ -199,7 +199,9 @@ object IcebergWriterCompat {
   ): DataFrame =
     iceberg(spark)(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
 
-  /** The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]]. */
+  /**
+   * The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]].
+   */
   def statement(spark: SparkSession, statement: String): DataFrame =
     Sessions.verbatim(spark, statement)
 

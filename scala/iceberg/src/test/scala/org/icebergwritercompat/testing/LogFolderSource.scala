@@ -44,7 +44,9 @@ final class LogFolderSource(folder: LocalPath) extends DeltaSource {
       val state = metadata.map(stateOf(to.asInstanceOf[AtVersion].protocol, _))
       DeltaCommit(
         DeltaVersion(number, timeOf(number), idOf(number)),
-        metadata.zip(state).map { case (m, state) => TableDefinition.of(m.get("id").asText, state) },
+        metadata.zip(state).map { case (m, state) =>
+          TableDefinition.of(m.get("id").asText, state)
+        },
         actions(number).collect { case ("add", add) => added(add) },
         actions(number).collect { case ("remove", remove) =>
           RemovedFile(remove.get("path").asText, remove.get("dataChange").asBoolean)

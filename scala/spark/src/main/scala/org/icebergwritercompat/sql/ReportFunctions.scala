@@ -57,8 +57,13 @@ object ReportFunctions {
     function("check", "table [, version]", "the rules that its log breaks", findingColumns) {
       (spark, table, version) => Reports.check(spark, table, version)
     },
-    function("verify", "table [, files]", "the rules that its log and data files break", findingColumns) {
-      (spark, table, files) => Reports.verify(spark, table, None, files)
+    function(
+      "verify",
+      "table [, files]",
+      "the rules that its log and data files break",
+      findingColumns
+    ) { (spark, table, files) =>
+      Reports.verify(spark, table, None, files)
     },
     function("history", "table", "the versions that first broke each rule", historyColumns) {
       (spark, table, _) => Reports.history(spark, table)

@@ -87,7 +87,9 @@ class LogFolderSourceSuite extends AnyFunSuite {
       table.schema.columns.asScala.map(c => s"${c.fieldId} ${c.name} ${c.`type`}") ==
         Seq("1 id long", "2 region string", "3 price decimal(10, 2)", "4 note string")
     )
-    assert(table.spec.fields.asScala.map(f => s"${f.name} ${f.transform}") == Seq("region identity"))
+    assert(
+      table.spec.fields.asScala.map(f => s"${f.name} ${f.transform}") == Seq("region identity")
+    )
     assert(files(folder) == logged(folder) && files(folder).nonEmpty)
     assert(tasks(table).map(_.file.recordCount).sum == 5)
     val bounds = tasks(table).map(_.file.lowerBounds.get(1)).map { bytes =>

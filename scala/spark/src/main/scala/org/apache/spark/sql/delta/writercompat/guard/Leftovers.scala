@@ -70,7 +70,11 @@ final class Leftovers(deltaLog: DeltaLog, isNew: Boolean) {
   private def attempt(removal: => Any): Unit =
     try { removal; () }
     catch {
-      case NonFatal(e) => logger.warn("Files of a refused statement could not be removed from " +
-        s"$root", e)
+      case NonFatal(e) =>
+        logger.warn(
+          "Files of a refused statement could not be removed from " +
+            s"$root",
+          e
+        )
     }
 }

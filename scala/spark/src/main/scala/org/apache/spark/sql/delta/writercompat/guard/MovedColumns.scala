@@ -10,8 +10,8 @@ import org.icebergwritercompat.model.WriterCompat
  * Assigns new ids to fields that a new schema would move to another parent.
  *
  * When a table is overwritten, Delta keeps the id of a field if its type is unchanged, and examines
- * each field separately. A struct with an additional field is a new column, but its fields keep their
- * ids. In Iceberg an id always has the same parent, so the fields would have been moved.
+ * each field separately. A struct with an additional field is a new column, but its fields keep
+ * their ids. In Iceberg an id always has the same parent, so the fields would have been moved.
  */
 object MovedColumns {
 

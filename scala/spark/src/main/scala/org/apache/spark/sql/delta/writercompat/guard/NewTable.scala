@@ -69,9 +69,9 @@ object NewTable {
   }
 
   /**
-   * `declared` as Delta stores it: properties with versions and features of the protocol are moved to
-   * the protocol, and CHAR and VARCHAR become strings with the declared type in the metadata of the
-   * column.
+   * `declared` as Delta stores it: properties with versions and features of the protocol are moved
+   * to the protocol, and CHAR and VARCHAR become strings with the declared type in the metadata of
+   * the column.
    */
   def asStored(declared: Metadata): Metadata = {
     val configuration = Protocol.filterProtocolPropsFromTableProps(declared.configuration)
@@ -86,8 +86,8 @@ object NewTable {
   }
 
   /**
-   * `declared` without records of type changes, which a schema copied from another table may have: a
-   * table without files has none from before a change. Unchanged for a table without the feature.
+   * `declared` without records of type changes, which a schema copied from another table may have:
+   * a table without files has none from before a change. Unchanged for a table without the feature.
    */
   def withoutPast(declared: Metadata): Metadata =
     if (!Contracts.isEnabled(declared.configuration) || declared.schemaString == null) declared

@@ -19,8 +19,8 @@ import scala.jdk.CollectionConverters._
  * Makes the writer use the form of data files that the rules on footers require, regardless of the
  * settings of the session, the Hadoop configuration, the table and the options of the writer.
  *
- * Delta calls the set-up of the job when its configuration contains all of these settings, and before
- * the first task gets it. Other statements of the session are not affected.
+ * Delta calls the set-up of the job when its configuration contains all of these settings, and
+ * before the first task gets it. Other statements of the session are not affected.
  *
  * @param folder
  *   the folder of the files, below the folder of the table
