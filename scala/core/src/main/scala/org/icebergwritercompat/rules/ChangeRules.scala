@@ -208,8 +208,8 @@ object ChangeRules {
         "C14",
         "A column keeps its type, or changes from int to long, from float to double, or to a " +
           "wider decimal of the same scale. This also holds if the commit replaces all rows; " +
-          "if it does not, the feature `typeWidening` is required, and a partition column stays " +
-          "a float.",
+          "if it does not, the feature `typeWidening` is required, and a partition column of " +
+          "type float keeps it.",
         "Otherwise Iceberg cannot read older files or snapshots with the new type; of a float " +
           "partition value, Delta and Iceberg would read different doubles.",
         evolution,
