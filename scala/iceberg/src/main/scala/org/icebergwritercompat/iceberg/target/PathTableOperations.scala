@@ -172,8 +172,11 @@ final class PathTableOperations(
   private def isHere(metadata: TableMetadata): Boolean =
     Found.samePlace(new Path(metadata.location), root)
 
-  // After a lost race two files have the same number. Numbers begin again with each line.
-  private def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
+  /**
+   * The newest metadata that a catalog has written for a line that began in this folder. After a
+   * lost race two files have the same number. Numbers begin again with each line.
+   */
+  private[iceberg] def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
     if (CatalogPlace.of(begun).isEmpty) Nil
     else {
       val written = byCatalog.flatMap { case (number, file) =>

@@ -252,12 +252,17 @@ object JoinPoints {
 
   val EmptyStrings: JoinPoint = JoinPoint(
     "empty-strings",
-    "TransactionalWrite.convertEmptyToNullIfNeeded",
+    "TransactionalWrite.convertEmptyToNullIfNeeded and PartitionUtils.literalToNormalizedString",
     "a partition value that changes on its way through the log is stored in the file as Delta " +
       "reads it, such as an empty string as null; and a CHAR is padded with spaces, as Spark " +
       "returns it",
     "Iceberg readers, which read the column from the file, would see other values than Delta",
-    Seq(Bodies(write, "convertEmptyToNullIfNeeded"), Callers(write, "convertEmptyToNullIfNeeded"))
+    Seq(
+      Bodies(write, "convertEmptyToNullIfNeeded"),
+      Callers(write, "convertEmptyToNullIfNeeded"),
+      Bodies("util/PartitionUtils$", "literalToNormalizedString"),
+      Callers("util/PartitionUtils$", "literalToNormalizedString")
+    )
   )
 
   val PostCommitHooks: JoinPoint = JoinPoint(

@@ -290,6 +290,11 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       callersOf(s"$delta/files/TransactionalWrite", "convertEmptyToNullIfNeeded") ==
         Set("TransactionalWrite.writeFiles")
     )
+    // What makes text of a partition value for the log.
+    assert(
+      callersOf(s"$delta/util/PartitionUtils$$", "literalToNormalizedString")
+        .exists(_.startsWith("DelayedCommitProtocol.parsePartitions"))
+    )
   }
 
   test(JoinPoints.Vacuum.id) {

@@ -465,6 +465,27 @@ class ReportSuite extends TableSuite {
     assert(Reports.check(spark, relative, None).compliant)
   }
 
+  test("the current folder and its parent are paths, and no path is no table") {
+    val here = Path.of("").toAbsolutePath
+    for (
+      (named, told) <- Seq(
+        "." -> s"`file:$here`",
+        ".." -> s"`file:${here.getParent}`",
+        "delta.``" -> "``"
+      )
+    )
+      for (
+        ask <- Seq[String => Any](
+          Reports.check(spark, _, None),
+          IcebergWriterCompat.publish(spark, _)
+        )
+      ) {
+        val error = intercept[AnalysisException](ask(named))
+        assert(error.getCondition == "TABLE_OR_VIEW_NOT_FOUND")
+        assert(error.getMessage.contains(s"`delta`.$told"))
+      }
+  }
+
   test("a short that becomes an int is not a blocker") {
     val table = managed()
     sql(s"CREATE TABLE ${table.name} USING delta AS SELECT 1S AS s, array(2Y) AS l")
