@@ -45,13 +45,16 @@ final case class Unreadable(reason: String, detail: String)
  *   what each row group says of a leaf column, by the names that lead to it
  * @param keys
  *   what the writer says of itself and its settings
+ * @param createdBy
+ *   the library that wrote the file
  */
 final case class Footer(
     schema: MessageType,
     rowCount: Long,
     size: Long,
     chunks: Map[Seq[String], Seq[ColumnChunk]] = Map.empty,
-    keys: Map[String, String] = Map.empty
+    keys: Map[String, String] = Map.empty,
+    createdBy: Option[String] = None
 )
 
 /**
