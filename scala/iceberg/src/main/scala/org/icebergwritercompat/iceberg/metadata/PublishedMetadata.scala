@@ -63,8 +63,8 @@ object PublishedMetadata {
   private val lock = "this_table.IsWrittenInDeltaOnly"
 
   /**
-   * Properties of each published table. They keep Iceberg's writers away, and whoever writes all the
-   * same from what Delta cannot take: row-level deletes, and files that are deleted below it.
+   * Properties of each published table. They keep Iceberg's writers away, and whoever writes all
+   * the same from what Delta cannot take: row-level deletes, and files that are deleted below it.
    */
   private[iceberg] val steering = Map(
     TableProperties.DEFAULT_FILE_FORMAT -> "parquet",
@@ -80,6 +80,16 @@ object PublishedMetadata {
     // What removes a file rewrites one manifest.
     TableProperties.MANIFEST_TARGET_SIZE_BYTES -> ManifestMerging.targetBytes.toString,
     TableProperties.MANIFEST_MERGE_ENABLED -> "false"
+  )
+
+  /**
+   * Those of them that a client that commits by way of the Delta table does without: it may write,
+   * and what it appends is merged as it appends it.
+   */
+  private[iceberg] val forReadersOnly = Set(
+    TableProperties.WRITE_LOCATION_PROVIDER_IMPL,
+    "write.py-location-provider.impl",
+    TableProperties.MANIFEST_MERGE_ENABLED
   )
 
   /** Whether publishing sets or removes a property of this name. */

@@ -9,12 +9,15 @@ import org.apache.spark.sql.types.StructType
  *   the id of the table
  * @param maxColumnId
  *   the highest column id given out
+ * @param properties
+ *   those that Iceberg clients have set, by the names that they gave them
  */
 final case class TableDefinition(
     id: String,
     schema: StructType,
     partitionColumns: Seq[String],
-    maxColumnId: Int
+    maxColumnId: Int,
+    properties: Map[String, String] = Map.empty
 )
 
 /**
@@ -70,12 +73,20 @@ final case class AddedFile(
 /** A file that a commit removes. */
 final case class RemovedFile(path: String, dataChange: Boolean)
 
-/** A commit of a Delta table; `definition` is there if the commit changes it. */
+/**
+ * A commit of a Delta table.
+ *
+ * @param definition
+ *   there if the commit changes it
+ * @param client
+ *   the snapshots of an Iceberg client that the commit was made from
+ */
 final case class DeltaCommit(
     version: DeltaVersion,
     definition: Option[TableDefinition],
     added: Seq[AddedFile],
-    removed: Seq[RemovedFile]
+    removed: Seq[RemovedFile],
+    client: Option[ClientSnapshots] = None
 ) {
 
   /** Whether the commit adds or removes files. */

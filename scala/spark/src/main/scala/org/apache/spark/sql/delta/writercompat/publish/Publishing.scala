@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions._
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
-import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
+import org.icebergwritercompat.iceberg.metadata.{ClientProperties, PublishedMetadata}
 import org.icebergwritercompat.contract.Moment
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -27,6 +27,7 @@ import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.publish.{ForeignCommit, IcebergPublisher}
 import org.icebergwritercompat.iceberg.source.{
   AddedFile,
+  ClientSnapshots,
   CommitMark,
   DeltaCommit,
   DeltaVersion,
@@ -475,8 +476,7 @@ final class Publishing(
 
     private def follow(newest: Snapshot): Unit =
       publisher.publishedVersion match {
-        case None =>
-          note(publisher.create(at(newest), definition(newest), live(newest)))
+        case None                                      => note(begun(newest))
         case Some(version) if version > newest.version =>
           // Another publisher may have seen a newer version, but nobody one that is not there.
           if (update().version < version) throw aheadOf(newest, version)
@@ -486,6 +486,16 @@ final class Publishing(
             case None         => follow(version, newest)
           }
       }
+
+    // A table that an Iceberg client has made begins with the client's snapshots.
+    private def begun(newest: Snapshot): Published = {
+      val first = Option
+        .when(newest.version == 0)(commits(0, newest, judge(newest)).next())
+        .filter(_.client.isDefined)
+      first
+        .flatMap(publisher.create(_, definition(newest), FileTotals(None, None)))
+        .getOrElse(publisher.create(at(newest), definition(newest), live(newest)))
+    }
 
     // To the last commit that Delta's log has too, or to nothing.
     private def goBack(newest: Snapshot, parted: Publishing.Parting): Unit = {
@@ -602,7 +612,8 @@ final class Publishing(
       ),
       actions.collectFirst { case metadata: Metadata => definition(metadata) },
       actions.collect { case add: AddFile => added(add) },
-      actions.collect { case remove: RemoveFile => RemovedFile(remove.path, remove.dataChange) }
+      actions.collect { case remove: RemoveFile => RemovedFile(remove.path, remove.dataChange) },
+      info.flatMap(_.tags).flatMap(ClientSnapshots.in)
     )
   }
 
@@ -626,7 +637,8 @@ final class Publishing(
       metadata.id,
       metadata.schema,
       metadata.partitionColumns,
-      metadata.configuration.get(WriterCompat.MaxColumnId).flatMap(_.toIntOption).getOrElse(0)
+      metadata.configuration.get(WriterCompat.MaxColumnId).flatMap(_.toIntOption).getOrElse(0),
+      ClientProperties.in(metadata.configuration)
     )
 }
 
