@@ -96,15 +96,15 @@ object DeltaSchemas {
     else Nil
 
   private def primitive(icebergType: Type): Option[DataType] = icebergType match {
-    case _: Types.BooleanType    => Some(BooleanType)
-    case _: Types.IntegerType    => Some(IntegerType)
-    case _: Types.LongType       => Some(LongType)
-    case _: Types.FloatType      => Some(FloatType)
-    case _: Types.DoubleType     => Some(DoubleType)
+    case _: Types.BooleanType      => Some(BooleanType)
+    case _: Types.IntegerType      => Some(IntegerType)
+    case _: Types.LongType         => Some(LongType)
+    case _: Types.FloatType        => Some(FloatType)
+    case _: Types.DoubleType       => Some(DoubleType)
     case number: Types.DecimalType => Some(DecimalType(number.precision, number.scale))
-    case _: Types.StringType     => Some(StringType)
-    case _: Types.BinaryType     => Some(BinaryType)
-    case _: Types.DateType       => Some(DateType)
+    case _: Types.StringType       => Some(StringType)
+    case _: Types.BinaryType       => Some(BinaryType)
+    case _: Types.DateType         => Some(DateType)
     case time: Types.TimestampType =>
       Some(if (time.shouldAdjustToUTC) TimestampType else TimestampNTZType)
     case _ => None

@@ -17,9 +17,9 @@ import scala.jdk.CollectionConverters._
 /**
  * Delta's statistics of a file from its metrics, the inverse of [[IcebergMetrics]].
  *
- * A bound may be wider than that of the metrics, and never narrower; what Delta's readers could take
- * for something else is left out: bounds that are infinite or not between the years 1 and 9999, and
- * those of booleans and binary values, which Delta has none of.
+ * A bound may be wider than that of the metrics, and never narrower; what Delta's readers could
+ * take for something else is left out: bounds that are infinite or not between the years 1 and
+ * 9999, and those of booleans and binary values, which Delta has none of.
  */
 object DeltaStatistics {
 
@@ -31,9 +31,7 @@ object DeltaStatistics {
    */
   def of(metrics: Metrics, schema: Schema, isCollected: Int => Boolean = _ => true): String = {
     def columns(leaf: NestedField => Option[String]): Option[String] =
-      below(schema.columns.asScala)(field =>
-        if (isCollected(field.fieldId)) leaf(field) else None
-      )
+      below(schema.columns.asScala)(field => if (isCollected(field.fieldId)) leaf(field) else None)
     def bound(bounds: JMap[Integer, ByteBuffer])(text: (Any, Type) => Option[String]) =
       columns { field =>
         Option(bounds)
@@ -76,7 +74,9 @@ object DeltaStatistics {
 
   private def greatest(value: Any, of: Type): Option[String] = of.typeId match {
     case TypeID.STRING =>
-      Option(UnicodeUtil.truncateStringMax(value.toString, stringPrefix)).map(t => quoted(t.toString))
+      Option(UnicodeUtil.truncateStringMax(value.toString, stringPrefix)).map(t =>
+        quoted(t.toString)
+      )
     // The next whole millisecond, so that it is no smaller to a reader that does not add one.
     case TypeID.TIMESTAMP =>
       timestamp(-Math.floorDiv(-value.asInstanceOf[Long], microsPerMilli), of)
@@ -85,13 +85,13 @@ object DeltaStatistics {
   }
 
   private def exact(value: Any, of: Type): Option[String] = (of.typeId, value) match {
-    case (TypeID.INTEGER | TypeID.LONG, number)           => Some(number.toString)
-    case (TypeID.FLOAT, number: Float)                    =>
+    case (TypeID.INTEGER | TypeID.LONG, number) => Some(number.toString)
+    case (TypeID.FLOAT, number: Float)          =>
       Option.when(java.lang.Float.isFinite(number))(number.toString)
-    case (TypeID.DOUBLE, number: Double)                  =>
+    case (TypeID.DOUBLE, number: Double) =>
       Option.when(java.lang.Double.isFinite(number))(number.toString)
-    case (TypeID.DECIMAL, number: java.math.BigDecimal)   => Some(number.toPlainString)
-    case (TypeID.DATE, days: Int) =>
+    case (TypeID.DECIMAL, number: java.math.BigDecimal) => Some(number.toPlainString)
+    case (TypeID.DATE, days: Int)                       =>
       val day = LocalDate.ofEpochDay(days.toLong)
       Option.when(isCommonYear(day.getYear))(s""""$day"""")
     case _ => None

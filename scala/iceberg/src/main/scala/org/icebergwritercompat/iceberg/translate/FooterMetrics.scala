@@ -19,8 +19,8 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /**
- * The metrics of a file, from its footer. Columns are found by their ids; one that the file does not
- * have is all null.
+ * The metrics of a file, from its footer. Columns are found by their ids; one that the file does
+ * not have is all null.
  *
  * A bound that is not surely one is left out. Nothing is told of what is below a list or map.
  */
@@ -50,7 +50,11 @@ object FooterMetrics {
       ()
     }
 
-    def visit(fields: Iterable[NestedField], group: Option[GroupType], path: Vector[String]): Unit = {
+    def visit(
+        fields: Iterable[NestedField],
+        group: Option[GroupType],
+        path: Vector[String]
+    ): Unit = {
       val byId = group.toSeq
         .flatMap(_.getFields.asScala)
         .flatMap(stored => FileColumns.idOf(stored).map(_ -> stored))
@@ -103,10 +107,10 @@ object FooterMetrics {
       case (TypeID.INTEGER | TypeID.DATE, number: JInteger) => Some(number.intValue)
       case (TypeID.LONG, number: JInteger)                  => Some(number.longValue)
       case (TypeID.LONG | TypeID.TIMESTAMP, number: JLong)  => Some(number.longValue)
-      case (TypeID.FLOAT, number: java.lang.Float)          => finite(number.doubleValue).map(_.toFloat)
-      case (TypeID.DOUBLE, number: Number)                  => finite(number.doubleValue)
-      case (TypeID.BOOLEAN, value: java.lang.Boolean)       => Some(value.booleanValue)
-      case (TypeID.DECIMAL, number)                         =>
+      case (TypeID.FLOAT, number: java.lang.Float)    => finite(number.doubleValue).map(_.toFloat)
+      case (TypeID.DOUBLE, number: Number)            => finite(number.doubleValue)
+      case (TypeID.BOOLEAN, value: java.lang.Boolean) => Some(value.booleanValue)
+      case (TypeID.DECIMAL, number)                   =>
         val decimal = of.asInstanceOf[DecimalType]
         scale(column).filter(_ == decimal.scale).flatMap { scale =>
           val unscaled = number match {
@@ -132,8 +136,8 @@ object FooterMetrics {
   }
 
   /**
-   * Whether the bounds of a writer count NaN, which then leaves none at all. Others leave it out:
-   * a row that has it would not be found by what is above the bound.
+   * Whether the bounds of a writer count NaN, which then leaves none at all. Others leave it out: a
+   * row that has it would not be found by what is above the bound.
    */
   private[translate] def countsNaN(createdBy: Option[String]): Boolean = createdBy.exists {
     case parquetJava(major, minor) =>

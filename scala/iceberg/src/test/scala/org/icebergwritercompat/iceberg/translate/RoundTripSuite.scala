@@ -24,7 +24,12 @@ import org.apache.iceberg.types.Types.{
 }
 import org.apache.iceberg.types.{Comparators, Conversions, Type}
 import org.apache.iceberg.{Metrics, PartitionData, PartitionSpec, Schema}
-import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructField, StructType => DeltaStruct}
+import org.apache.spark.sql.types.{
+  Metadata,
+  MetadataBuilder,
+  StructField,
+  StructType => DeltaStruct
+}
 import org.icebergwritercompat.model.SchemaNode
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -158,13 +163,16 @@ class RoundTripSuite extends AnyFunSuite {
   }
 
   test("what Delta has no type for is found, at any depth") {
-    Seq(TimeType.get, UUIDType.get, FixedType.ofLength(4), TimestampNanoType.withZone).foreach { of =>
-      val below = MapType.ofOptional(3, 4, StringType.get, ListType.ofOptional(5, of))
-      val nested =
-        new Schema(NestedField.optional(1, "s", StructType.of(NestedField.optional(2, "m", below))))
-      val found = DeltaSchemas.unsupported(nested).get
-      assert(found.path == Seq("s", "m", "value", "element") && found.icebergType == of)
-      intercept[IllegalArgumentException](DeltaSchemas.schema(nested))
+    Seq(TimeType.get, UUIDType.get, FixedType.ofLength(4), TimestampNanoType.withZone).foreach {
+      of =>
+        val below = MapType.ofOptional(3, 4, StringType.get, ListType.ofOptional(5, of))
+        val nested =
+          new Schema(
+            NestedField.optional(1, "s", StructType.of(NestedField.optional(2, "m", below)))
+          )
+        val found = DeltaSchemas.unsupported(nested).get
+        assert(found.path == Seq("s", "m", "value", "element") && found.icebergType == of)
+        intercept[IllegalArgumentException](DeltaSchemas.schema(nested))
     }
     primitives.foreach { of =>
       assert(DeltaSchemas.unsupported(new Schema(NestedField.optional(1, "a", of))).isEmpty)
@@ -193,7 +201,10 @@ class RoundTripSuite extends AnyFunSuite {
       val decimal = of.asInstanceOf[DecimalType]
       val greatest = BigInt(10).pow(decimal.precision) - 1
       val unscaled =
-        pick(random, Seq(greatest, -greatest, BigInt(0), BigInt(1), BigInt(60, random).mod(greatest + 1)))
+        pick(
+          random,
+          Seq(greatest, -greatest, BigInt(0), BigInt(1), BigInt(60, random).mod(greatest + 1))
+        )
       new java.math.BigDecimal(unscaled.bigInteger, decimal.scale)
     case TypeID.DATE =>
       pick(random, Seq(-719162, -1, 0, 1, 2932896, random.nextInt(40000) - 20000))
@@ -206,8 +217,23 @@ class RoundTripSuite extends AnyFunSuite {
     case TypeID.STRING =>
       pick(
         random,
-        Seq("x", " ", "null", "__HIVE_DEFAULT_PARTITION__", "a/b=c%2F", "é\u0000\n\"\\", "\uD83D\uDE00" * 20) ++
-          Seq("\uDBFF\uDFFF" * 33, "z" * 31, "z" * 32, "z" * 33, "\uFFFF" * 40, random.nextString(50))
+        Seq(
+          "x",
+          " ",
+          "null",
+          "__HIVE_DEFAULT_PARTITION__",
+          "a/b=c%2F",
+          "é\u0000\n\"\\",
+          "\uD83D\uDE00" * 20
+        ) ++
+          Seq(
+            "\uDBFF\uDFFF" * 33,
+            "z" * 31,
+            "z" * 32,
+            "z" * 33,
+            "\uFFFF" * 40,
+            random.nextString(50)
+          )
             .map(text => new String(text.getBytes("UTF-8"), "UTF-8"))
       )
     case _ => ByteBuffer.wrap(Array[Byte](0, 1, -1))
@@ -220,7 +246,8 @@ class RoundTripSuite extends AnyFunSuite {
       NestedField.optional(i + 1, s"p$i", of)
     }
     val table = new Schema(columns.asJava)
-    val spec = columns.foldLeft(PartitionSpec.builderFor(table))((b, c) => b.identity(c.name)).build()
+    val spec =
+      columns.foldLeft(PartitionSpec.builderFor(table))((b, c) => b.identity(c.name)).build()
     val tuple = new PartitionData(spec.partitionType)
     columns.indices.foreach { i =>
       tuple.set(i, if (random.nextInt(5) == 0) null else value(random, columns(i).`type`))
@@ -251,7 +278,9 @@ class RoundTripSuite extends AnyFunSuite {
     assert(text(TimestampType.withZone, -1L) == Right("1969-12-31T23:59:59.999999Z"))
     assert(text(TimestampType.withoutZone, 0L) == Right("1970-01-01 00:00:00.000000"))
     assert(text(TimestampType.withoutZone, 60000000L) == Right("1970-01-01 00:01:00.000000"))
-    assert(text(DecimalType.of(38, 20), new java.math.BigDecimal("0E-20")) == Right("0." + "0" * 20))
+    assert(
+      text(DecimalType.of(38, 20), new java.math.BigDecimal("0E-20")) == Right("0." + "0" * 20)
+    )
     assert(text(StringType.get, null) == Right(null))
     // The log cannot tell it from null.
     assert(text(StringType.get, "") == Left("p"))
@@ -275,7 +304,8 @@ class RoundTripSuite extends AnyFunSuite {
     leaves.foreach { leaf =>
       nulls.put(leaf.fieldId, random.nextInt(rows.toInt + 1).toLong)
       if (random.nextInt(5) > 0) {
-        val order = Comparators.forType[Any](leaf.`type`.asPrimitiveType).asInstanceOf[Comparator[Any]]
+        val order =
+          Comparators.forType[Any](leaf.`type`.asPrimitiveType).asInstanceOf[Comparator[Any]]
         val pair = Seq.fill(2)(value(random, leaf.`type`)).sortWith(order.compare(_, _) < 0)
         lower.put(leaf.fieldId, Conversions.toByteBuffer(leaf.`type`, pair.head))
         upper.put(leaf.fieldId, Conversions.toByteBuffer(leaf.`type`, pair.last))
@@ -292,10 +322,10 @@ class RoundTripSuite extends AnyFunSuite {
       val order = Comparators.forType[Any](of.asPrimitiveType).asInstanceOf[Comparator[Any]]
       def bound(all: java.util.Map[JInteger, ByteBuffer]): Option[Any] =
         Option(all.get(id)).map(b => Conversions.fromByteBuffer[Any](of, b.duplicate))
-      val wide = for { was <- bound(lower); is <- bound(back.lowerBounds) } yield
-        order.compare(is, was) <= 0
-      val high = for { was <- bound(upper); is <- bound(back.upperBounds) } yield
-        order.compare(is, was) >= 0
+      val wide =
+        for { was <- bound(lower); is <- bound(back.lowerBounds) } yield order.compare(is, was) <= 0
+      val high =
+        for { was <- bound(upper); is <- bound(back.upperBounds) } yield order.compare(is, was) >= 0
       assert(wide.forall(identity) && high.forall(identity), s"$of: $statistics")
       // Nothing is made up.
       assert(bound(lower).isDefined || bound(back.lowerBounds).isEmpty)
@@ -338,7 +368,9 @@ class RoundTripSuite extends AnyFunSuite {
     assert(paths.logged("file:/w h/t%20/data/a b%.parquet") == "data/a%20b%25.parquet")
     // What has a colon first would be taken for another place.
     assert(paths.logged("file:/w h/t%20/a:b.parquet") == "file:/w%20h/t%2520/a:b.parquet")
-    assert(paths.location(paths.logged("file:/w h/t%20/a:b.parquet")) == "file:/w h/t%20/a:b.parquet")
+    assert(
+      paths.location(paths.logged("file:/w h/t%20/a:b.parquet")) == "file:/w h/t%20/a:b.parquet"
+    )
   }
 
   test("which writers count NaN") {
