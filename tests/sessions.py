@@ -31,7 +31,7 @@ def local_builder(warehouse: Path) -> SparkSession.Builder:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        .config("spark.databricks.delta.snapshotPartitions", "2")
+        .config("spark.databricks.delta.snapshotPartitions", "1")
         .config("spark.sql.warehouse.dir", str(warehouse))
         .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:{warehouse}/metastore")
     )

@@ -280,8 +280,8 @@ def test_command(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
     assert lines == [
-        f"{schema}.plain: icebergWriterCompatV1 is on, 1 data file written anew",
-        f"{schema}.mapped: icebergWriterCompatV1 is on, as it was before",
+        f"{schema}.plain: icebergWriterCompatV1 is on, 1 data file rewritten",
+        f"{schema}.mapped: icebergWriterCompatV1 is on, unchanged",
         "",
         "2 tables: 2 done",
     ]

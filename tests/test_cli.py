@@ -97,10 +97,10 @@ def test_enable_and_disable(table: Table) -> None:
     for command, code, state in (
         ("is-enabled", 1, "off"),
         ("enable", 0, "on"),
-        ("enable", 0, "on, as it was before"),
+        ("enable", 0, "on, unchanged"),
         ("is-enabled", 0, "on"),
         ("disable", 0, "off"),
-        ("disable", 0, "off, as it was before"),
+        ("disable", 0, "off, unchanged"),
     ):
         result = run(command, table.folder)
         assert result.output == f"{table.folder}: icebergWriterCompatV1 is {state}\n"
@@ -226,7 +226,7 @@ def test_tables_from_a_file(good: str, bad: str, tmp_path: Path) -> None:
     listed.write_text("# nothing\n", encoding="utf-8")
     result = run("check", "--from-file", listed)
     assert result.exit_code == 2
-    assert result.stderr == "There is no Delta table to look at.\n"
+    assert result.stderr == "No Delta table was found.\n"
 
 
 def test_a_file_as_editors_leave_it(good: str, tmp_path: Path) -> None:
@@ -251,9 +251,7 @@ def test_a_file_that_is_no_text(content: bytes, tmp_path: Path) -> None:
         ):
             line = content.count(b"\n", 0, 3) + 1
             assert result.exit_code == 2
-            assert f"{name} is no text in UTF-8: see line {line}." in result.stderr.replace(
-                "\n", " "
-            )
+            assert f"{name} is not UTF-8 text: see line {line}." in result.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("version", [-1, 2**63, 10**30])
@@ -274,7 +272,7 @@ def test_names_that_are_no_text(spark: SparkSession) -> None:
     for command in (*REPORTS, "enable", "disable", "is-enabled", "publish", "status"):
         result = run(command, os.fsdecode(b"/data/\xff"))
         assert result.exit_code == 2
-        assert result.stderr == "An argument is no text in utf-8.\n"
+        assert result.stderr == "An argument is not valid in utf-8.\n"
 
 
 def test_streams_that_are_closed() -> None:
@@ -291,7 +289,7 @@ def test_streams_that_are_closed() -> None:
 
     code, said = answer("check --from-file - <&-")
     assert (code, said.splitlines()[-1]) == (2, "Error: Standard input is closed.")
-    said_of_output = "The answer could not be written: "
+    said_of_output = "The output could not be written: "
     assert answer("explain > /dev/full") == (2, f"{said_of_output}No space left on device.\n")
     assert answer("explain | true") == (2, f"{said_of_output}Broken pipe.\n")
     code, said = answer("explain C17 < /dev/null > /dev/null")
@@ -328,7 +326,7 @@ def test_would_break(table: Table) -> None:
     assert run("would-break", f"{change} INT").exit_code == 0
     result = run("would-break", f"{change} SMALLINT")
     assert result.exit_code == 1
-    assert "this would break it: " in result.stdout.splitlines()[0]
+    assert "this would break the rules: " in result.stdout.splitlines()[0]
     columns = ["--table", table, "--columns"]
     assert run("would-break", *columns, "a INT, b STRING, c DATE").exit_code == 0
     assert run("would-break", *columns, "a SMALLINT").exit_code == 1

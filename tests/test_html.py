@@ -190,13 +190,13 @@ def test_several_tables(show: Open) -> None:
     assert page.url.endswith("#table-3")
     assert "cannot be found" in page.locator("#table-3").inner_text()
     since = page.locator("#table-4 .findings tbody").inner_text()
-    assert "version 3 of 2026-11-01 08:30:00 UTC by WRITE, mended in version 7" in since
+    assert "version 3 of 2026-11-01 08:30:00 UTC by WRITE, fixed in version 7" in since
 
 
 def test_a_proof(show: Open) -> None:
     differences = (
         samples.difference("b"),
-        samples.difference("a", fault="takes infinity for a number", reader="7 rows"),
+        samples.difference("a", fault="treats infinity as out of range", reader="7 rows"),
     )
     page = show(Proof.from_dict(samples.proof(*differences)).to_html())
     assert page.title() == "spark_catalog.db.t · Iceberg Writer Compat"

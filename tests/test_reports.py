@@ -227,12 +227,12 @@ def test_text_holds_no_terminal_commands() -> None:
         (samples.report(samples.finding(severity="info")), "compliant"),
         (samples.report(enabled=False, compliant=False), "not enabled"),
         (samples.report(samples.finding()), "not compliant: 1 violation"),
-        (samples.report(kind="would_break"), "this would not break it"),
+        (samples.report(kind="would_break"), "this would break no rule"),
         (
             samples.report(samples.finding(), kind="would_break"),
-            "this would break it: 1 violation",
+            "this would break the rules: 1 violation",
         ),
-        (samples.past(), "2 violations in versions 0 to 12, 1 mended since"),
+        (samples.past(), "2 violations in versions 0 to 12, 1 fixed since"),
         (
             samples.past() | {"findings": []},
             "no rule was broken in versions 0 to 12",
@@ -247,14 +247,14 @@ def test_verdict(sample: samples.Json, verdict: str) -> None:
     ("verdict", "exact", "text"),
     [
         ("enabled", True, "is on"),
-        ("metadata-only", True, "is off; enabling needs new metadata only: because."),
+        ("metadata-only", True, "is off; enabling needs only a metadata commit: because."),
         (
             "rewrite",
             False,
             "is off; enabling needs 1 file, 2.0 KiB to be rewritten, by estimate: because.",
         ),
         ("rewrite", True, "is off; enabling needs 1 file, 2.0 KiB to be rewritten: because."),
-        ("blocked", True, "is off, and cannot be enabled as the table is: because."),
+        ("blocked", True, "is off, and cannot be enabled before blockers are removed: because."),
     ],
 )
 def test_what_enabling_takes(verdict: str, exact: bool, text: str) -> None:
@@ -271,9 +271,9 @@ def test_what_enabling_takes(verdict: str, exact: bool, text: str) -> None:
 
 def test_text_of_a_history_and_an_audit() -> None:
     lines = str(Report.from_dict(samples.past())).splitlines()
-    wanted = "    since     version 3 of 2026-11-01 08:30:00 UTC by WRITE, mended in version 7"
+    wanted = "    since     version 3 of 2026-11-01 08:30:00 UTC by WRITE, fixed in version 7"
     assert wanted in lines
-    assert any(line.endswith("by STREAMING UPDATE, still there") for line in lines)
+    assert any(line.endswith("by STREAMING UPDATE, not fixed") for line in lines)
     audit = {"files_live": 4000, "files_read": 10, "bytes": 2048, "sampled": True}
     verified = Report.from_dict(samples.report(kind="verify", audit=audit))
     assert (
@@ -284,7 +284,7 @@ def test_text_of_a_history_and_an_audit() -> None:
 def test_text_of_a_plan() -> None:
     plan = Report.from_dict(samples.planned())
     lines = str(plan).splitlines()
-    assert lines[0].endswith(": 3 data files, 2.0 KiB, would be written anew")
+    assert lines[0].endswith(": 3 data files, 2.0 KiB, would be rewritten")
     assert "  drop              ALTER TABLE db.t DROP CONSTRAINT c" in lines
     assert "  rewrite           rows are written: 3 files, 2.0 KiB" in lines
     wanted = "  files: rewrite    3 files, 2.0 KiB. Column `t` is stored as int96. (E4, E5)"

@@ -188,5 +188,5 @@ def test_command(table: Table, tmp_path: Path) -> None:
     assert run("enable", table, "--drop", "rows").exit_code == 2
     assert oracle.versions(table.folder) == versions
     done = run("enable", table, "--rewrite", "--drop", "constraints")
-    assert done.stdout == f"{table}: icebergWriterCompatV1 is on, 3 data files written anew\n"
+    assert done.stdout == f"{table}: icebergWriterCompatV1 is on, 3 data files rewritten\n"
     assert oracle.check(table.folder) == []

@@ -123,20 +123,18 @@ def test_tables_from_queries(ice: SparkSession, table: Table) -> None:
 
 def test_refused_by_iceberg(ice: SparkSession, table: Table) -> None:
     name = f"ice.default.{table.name}"
-    with pytest.raises(Exception, match="COMMIT_REFUSED.PARTITION_TRANSFORM"):
+    with pytest.raises(Exception, match=r"COMMIT_REFUSED\.PARTITION_TRANSFORM"):
         ice.sql(f"CREATE TABLE {name} (id BIGINT) PARTITIONED BY (bucket(4, id))")
-    with pytest.raises(Exception, match="COMMIT_REFUSED.PARTITION_TRANSFORM"):
+    with pytest.raises(Exception, match=r"COMMIT_REFUSED\.PARTITION_TRANSFORM"):
         ice.sql(f"CREATE TABLE {name} PARTITIONED BY (bucket(4, id)) AS SELECT 1L AS id")
     assert not table.folder.exists()
     ice.sql(f"CREATE TABLE {name} (id BIGINT)")
     ice.sql(f"INSERT INTO {name} VALUES (1)")
-    with pytest.raises(Exception, match="COMMIT_REFUSED.PROPERTY"):
+    with pytest.raises(Exception, match=r"COMMIT_REFUSED\.PROPERTY"):
         ice.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
-    with pytest.raises(Exception, match="COMMIT_REFUSED.BRANCH_OR_TAG"):
+    with pytest.raises(Exception, match=r"COMMIT_REFUSED\.BRANCH_OR_TAG"):
         table_of = ice._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(  # type: ignore[union-attr]
             ice._jsparkSession, name
         )
-        table_of.manageSnapshots().createTag(
-            "t", table_of.currentSnapshot().snapshotId()
-        ).commit()
+        table_of.manageSnapshots().createTag("t", table_of.currentSnapshot().snapshotId()).commit()
     assert assert_same(table) == [(1,)]

@@ -1,7 +1,8 @@
 """Delta tables that are safe to read and write as Apache Iceberg tables.
 
-The work is done in the JVM by a Spark session extension; this package starts sessions that have
-it, switches the table feature `icebergWriterCompatV1` on and off, and tells what complies.
+A Spark session extension does the work in the JVM. This package configures sessions with the
+extension, switches the table feature `icebergWriterCompatV1` on and off, reports which tables
+comply, and publishes tables as Iceberg.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports as JSON, and back."""
+"""Converts reports to JSON and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 def require_format(value: Mapping[str, Any]) -> None:
-    """Fails unless a report is of the format that this package reads."""
+    """Fails if a report has another format than this package reads."""
     found = value.get("format") if isinstance(value, Mapping) else None
     if found != FORMAT or isinstance(found, bool):
         raise UnknownReportFormatError(
@@ -28,7 +28,7 @@ def require_format(value: Mapping[str, Any]) -> None:
 
 
 def dumps(value: Mapping[str, Any]) -> str:
-    """Plain values as JSON."""
+    """Dicts and lists as JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -44,7 +44,7 @@ def decode(kind: type[_T], value: Any, where: str) -> _T: ...
 @overload
 def decode(kind: Any, value: Any, where: str) -> Any: ...
 def decode(kind: Any, value: Any, where: str) -> Any:
-    """Reads a value of a type; keys that are not known are left out."""
+    """Reads a value of a type; unknown keys are ignored."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
         types = types_of(kind)
@@ -60,7 +60,7 @@ def decode(kind: Any, value: Any, where: str) -> Any:
     if origin is Literal and value in arguments:
         return value
     if kind is datetime and isinstance(value, str):
-        # Python 3.10 does not know the letter.
+        # Python 3.10 does not parse the suffix Z.
         return datetime.fromisoformat(value.replace("Z", "+00:00"))
     if kind in (str, int, bool) and type(value) is kind:
         return value
@@ -68,7 +68,7 @@ def decode(kind: Any, value: Any, where: str) -> Any:
 
 
 def encode(value: Any) -> Any:
-    """A value as plain values."""
+    """A value as dicts, lists, text and numbers."""
     if is_dataclass(value):
         kind: Any = type(value)
         return {name: encode(getattr(value, name)) for name in types_of(kind)}

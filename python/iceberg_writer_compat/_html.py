@@ -1,4 +1,4 @@
-"""Reports as HTML: one page that needs nothing from elsewhere, or a piece of a notebook."""
+"""Reports as HTML: a page without external resources, or a fragment for a notebook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 
-# How a status is painted, gravest first.
+# The colour of each status, the most severe first.
 _MARKS: dict[Status, str] = {
     "differs": "error",
     "could not run": "error",
@@ -35,7 +35,7 @@ _MARKS: dict[Status, str] = {
 
 @dataclass(frozen=True)
 class _Bar:
-    """How often a rule has something to say, by severity, in parts of the longest bar."""
+    """The number of findings of a rule by severity, as fractions of the longest bar."""
 
     rule: str
     required: str
@@ -45,7 +45,7 @@ class _Bar:
 
 @dataclass(frozen=True)
 class _Branch:
-    """A column in the tree, with what was found at it, and whether it leads to a finding."""
+    """A column in the tree, with its findings, and whether a column below it has findings."""
 
     column: Column
     depth: int
@@ -54,12 +54,12 @@ class _Branch:
 
 
 def page(reports: Reports, door: _text.Door = "python") -> str:
-    """A whole page, for somebody who works in Python or at the command line."""
+    """A page, with remedies for Python or for the command line."""
     return _render("report.html", reports=reports, severities=_text.SEVERITIES, door=door)
 
 
 def results(value: EnableResults) -> str:
-    """A whole page on what enabling did to many tables."""
+    """A page with the results of enabling many tables."""
     return _render("results.html", results=value)
 
 
@@ -69,7 +69,7 @@ def _render(template: str, **values: object) -> str:
     script, style = (
         Markup(loader.get_source(_environment(), name)[0]) for name in ("report.js", "report.css")
     )
-    # What a table's names hold can then never run, even if it got past the escaping.
+    # Names in a table can then not run as a script, even if they were not escaped.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         _environment()
@@ -85,17 +85,17 @@ def _render(template: str, **values: object) -> str:
 
 
 def fragment(reports: Reports) -> str:
-    """A short form for notebooks."""
+    """A short report for notebooks."""
     return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
 
 
 def proof_page(proof: Proof) -> str:
-    """A whole page about a proof."""
+    """A page with a proof."""
     return _render("proof.html", **_of_proof(proof))
 
 
 def proof_fragment(proof: Proof) -> str:
-    """A short form of a proof for notebooks."""
+    """A short proof for notebooks."""
     return _environment().get_template("notebook_proof.html").render(**_of_proof(proof))
 
 
@@ -144,7 +144,7 @@ def _environment() -> Environment:
 
 
 def _quoted(text: str) -> Markup:
-    """Text in which what stands between backquotes is code."""
+    """Text in which backquoted parts are code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 

@@ -1,4 +1,4 @@
-"""The jars in this package, and the Spark lines they are for."""
+"""The jars in this package, and their Spark lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def own_jar(line: str) -> Path:
 
 
 def delta_jars(line: str, version: str) -> list[Path]:
-    """Delta's own jars for a Spark line, if those of this version were staged; a wheel has none."""
+    """Delta's jars for a Spark line, if this version was staged; a wheel contains none."""
     staged = sorted((_FOLDER / f"spark-{line}" / "delta").glob("*.jar"))
     return staged if all(jar.stem.endswith(f"-{version}") for jar in staged) else []
 
@@ -74,7 +74,7 @@ def check_delta(line: str, version: str) -> None:
             f"later on Spark {line}; {remedy}"
         )
     warnings.warn(
-        f"delta-spark {version} is installed, which Iceberg Writer Compat was not tested with "
+        f"delta-spark {version} is installed, with which Iceberg Writer Compat was not tested "
         f"(tested on Spark {line}: {', '.join(tested)}); if the session does not start, {remedy}",
         stacklevel=4,
     )
@@ -85,5 +85,5 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def iceberg_jars(line: str) -> list[Path]:
-    """Iceberg's own jars for a Spark line; empty where they were not staged, as in a wheel."""
+    """Iceberg's jars for a Spark line; empty if they were not staged, as in a wheel."""
     return sorted((_FOLDER / f"spark-{line}" / "iceberg").glob("*.jar"))

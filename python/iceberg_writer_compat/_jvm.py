@@ -1,4 +1,4 @@
-"""The one door to the JVM: `org.icebergwritercompat.IcebergWriterCompat`."""
+"""Calls `org.icebergwritercompat.IcebergWriterCompat` in the JVM; no other module does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Start a new process, and build its first session like this:
     builder = SparkSession.builder.appName("example")
     spark = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
 
-Where spark-submit or a cluster starts the JVM, it must have the jar (--packages or --jars, see
+If spark-submit or a cluster starts the JVM, it needs the jar (--packages or --jars, see
 iceberg_writer_compat.maven_coordinate()) and these settings:
 
     --conf spark.sql.extensions={DELTA_EXTENSION},{OWN_EXTENSION}
@@ -50,7 +50,7 @@ iceberg_writer_compat.maven_coordinate()) and these settings:
 
 
 def require(spark: object) -> Any:
-    """The JVM object of this project, for a session that is guarded."""
+    """The JVM object of this project, for a session with the extension."""
     session = _classic_session(spark)
     facade = _facade(session._jvm)
     if facade is None:
@@ -61,7 +61,7 @@ def require(spark: object) -> Any:
 
 
 def table_name(table: object) -> str:
-    """A table as the JVM takes it: a name, or a path as text."""
+    """A table as an argument of the JVM: a name, or a path as text."""
     if isinstance(table, str):
         return text(table)
     if isinstance(table, os.PathLike):
@@ -70,17 +70,17 @@ def table_name(table: object) -> str:
 
 
 def text(value: str) -> str:
-    """Text as the JVM takes it; fails where Python has bytes in it that were no text."""
+    """Text as an argument of the JVM; fails if Python has undecodable bytes in it."""
     value.encode("utf-8")
     return value
 
 
-# The JVM counts no further.
+# The largest long of the JVM.
 LONGEST = 2**63 - 1
 
 
 def whole_number(what: str, value: object, least: int) -> int | None:
-    """A whole number as the JVM takes it; None stays None."""
+    """A whole number as an argument of the JVM; None stays None."""
     if value is None:
         return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -92,29 +92,29 @@ def whole_number(what: str, value: object, least: int) -> int | None:
 
 
 def name_parts(spark: SparkSession, name: str) -> list[str]:
-    """The parts of a name, to the letter."""
+    """The parts of a name, without the substitution of variables."""
     return [str(part) for part in _facade(spark._jvm).nameParts(name)]
 
 
 def statement(spark: SparkSession, text: str) -> DataFrame:
-    """The answer to a statement that is run to the letter: `${name}` in it is no variable."""
+    """The result of a statement; `${name}` in it is not substituted."""
     return DataFrame(_facade(spark._jvm).statement(spark._jsparkSession, text), spark)
 
 
 def version_of(spark: SparkSession, table: str, version: int) -> DataFrame:
-    """The rows of a version of a table, whose name is taken to the letter."""
+    """The rows of a version of a table; `${name}` in its name is not substituted."""
     rows = _facade(spark._jvm).version(spark._jsparkSession, table, version)
     return DataFrame(rows, spark)
 
 
 def expression(spark: SparkSession, text: str) -> Column:
-    """An expression in the SQL of Spark, taken to the letter."""
+    """An expression in Spark SQL; `${name}` in it is not substituted."""
     return Column(_facade(spark._jvm).expression(text))
 
 
 @contextmanager
 def without_session() -> Iterator[Any]:
-    """The JVM object for what needs no session, if need be in a JVM that ends with the block."""
+    """The JVM object for calls without a session; starts a JVM for the block if none runs."""
     running = None if SparkContext._jvm is None else _facade(SparkContext._jvm)
     if running is not None:
         yield running
@@ -132,7 +132,7 @@ def without_session() -> Iterator[Any]:
 
 @contextmanager
 def without_stack() -> Iterator[None]:
-    """Raises what PySpark has no exception for as a line instead of a stack."""
+    """Raises errors for which PySpark has no exception as one line, without a stack trace."""
     try:
         yield
     except Py4JJavaError as error:
@@ -156,7 +156,7 @@ Door = Literal["python", "command"]
 
 
 def message(error: Exception, door: Door = "python") -> str:
-    """The text of an error that the JVM raised, without its stack; what mends it fits the door."""
+    """The text of an error of the JVM without its stack trace, with the remedy for a language."""
     java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     gateway = SparkContext._gateway
     if java is not None and gateway is not None and is_instance_of(gateway, java, _OWN_ERROR):
@@ -165,7 +165,7 @@ def message(error: Exception, door: Door = "python") -> str:
         return "\n".join([str(java.explanation()), *lines])
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getMessage() or error.java_exception.toString())
-    # PySpark adds the JVM's stack trace where a session asks for it.
+    # PySpark appends the JVM's stack trace if a session setting asks for it.
     return str(error).split("\n\nJVM stacktrace:")[0].strip()
 
 
@@ -180,7 +180,7 @@ def refuse_remote(options: Mapping[str, Any]) -> None:
 
 
 def refuse_running_without_jar() -> None:
-    """Fails if a JVM runs that lacks the jar, because its class path cannot grow any more."""
+    """Fails if a JVM without the jar runs, because its class path cannot be extended."""
     jvm = SparkContext._jvm
     if jvm is not None and _facade(jvm) is None:
         refuse(
@@ -190,7 +190,7 @@ def refuse_running_without_jar() -> None:
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raises the error for a session that is not guarded."""
+    """Raises the error for a session without the extension."""
     raise NotInstalledError(
         f"Iceberg Writer Compat does not guard this Spark session: {reason}.\n{_REMEDY}"
     )
@@ -200,7 +200,7 @@ def _classic_session(spark: object) -> SparkSession:
     if any(base.__module__.startswith("pyspark.sql.connect.") for base in type(spark).__mro__):
         _refuse_connect()
     if spark is None:
-        # What SparkSession.getActiveSession() answers where there is none.
+        # SparkSession.getActiveSession() returns None if there is none.
         raise NoActiveSessionError(
             "There is no active Spark session.\nCreate one, or pass the one to use."
         )
@@ -231,6 +231,6 @@ def _facade(jvm: Any) -> Any:
 
 
 def _class(jvm: Any, name: str) -> Any | None:
-    # Py4J takes a name it cannot find for a package.
+    # Py4J returns a package for a name that it cannot find.
     found = reduce(getattr, name.split("."), jvm)
     return found if hasattr(found, "_fqn") and type(found).__name__ == "JavaClass" else None

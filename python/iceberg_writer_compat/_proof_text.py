@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from iceberg_writer_compat.proving.proof import Check, Difference, Outcome, Proof
 
 _WIDTH = 100
-# One wrong id makes every value of a column differ, in every version and by every filter.
+# One wrong id makes every value of a column differ, in every version and with every filter.
 _LISTED = 10
 
 CHECKS: dict[Check, str] = {
@@ -29,7 +29,7 @@ CHECKS: dict[Check, str] = {
 
 
 def verdict(proof: Proof) -> str:
-    """The answer of a proof in a few words."""
+    """The verdict of a proof."""
     ran = [reader for reader in proof.readers if reader.library is not None]
     by_status = {
         status: sum(outcome.status == status for outcome in proof.outcomes)
@@ -47,14 +47,14 @@ def verdict(proof: Proof) -> str:
 
 
 def source(proof: Proof) -> str:
-    """What was read."""
+    """The metadata that was read."""
     behind = proof.delta_version - proof.published_version
     lag = f", {count(behind, 'version')} behind" if behind else ""
     return f"{proof.metadata_location}, version {proof.published_version}{lag}"
 
 
 def cell(outcome: Outcome | None) -> str:
-    """An outcome in a few words."""
+    """An outcome in one line."""
     if outcome is None:
         return "-"
     if outcome.status == "could not run":
@@ -66,13 +66,13 @@ def cell(outcome: Outcome | None) -> str:
 
 
 def example(difference: Difference) -> str:
-    """Where a difference is."""
+    """The place of a difference."""
     condition = f" where {difference.filter}" if difference.filter else ""
     return f"{difference.place} in version {difference.version}{condition}"
 
 
 def proof(value: Proof) -> str:
-    """A proof in full."""
+    """A proof as text."""
     lines = [f"{_plain(value.table)}: {value.verdict}", f"  {_plain(source(value))}", ""]
     lines += _matrix(value)
     for outcome in value.outcomes:
@@ -95,7 +95,7 @@ def proof(value: Proof) -> str:
         lines += ["", *_entry("gone", f"versions that Delta cannot read any more: {gone}", 12)]
     for reader in value.readers:
         if reader.missing is not None:
-            text = f"{reader.name} is not installed; it comes with {reader.missing}"
+            text = f"{reader.name} is not installed; install it with {reader.missing}"
             lines += ["", *_entry("not read", text, 12, wrap=False)]
     return "\n".join(lines)
 

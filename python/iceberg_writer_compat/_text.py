@@ -27,12 +27,12 @@ Door = Literal["python", "command"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 _WIDTH = 100
-# A table with thousands of columns breaks a rule thousands of times.
+# A table with thousands of columns can have thousands of violations.
 _LISTED = 20
 
 
 def verdict(report: Report) -> str:
-    """The answer of a report in a few words."""
+    """The verdict of a report."""
     violations = len(report.violations)
     warnings = sum(finding.severity == "warning" for finding in report.findings)
     counts = [count(violations, "violation")] * (violations > 0)
@@ -42,7 +42,7 @@ def verdict(report: Report) -> str:
     if report.plan is not None:
         return _plan_verdict(report.plan, violations)
     if report.kind == "would_break":
-        answer = "this would break it" if violations else "this would not break it"
+        answer = "this would break the rules" if violations else "this would break no rule"
     elif report.compliant:
         answer = "compliant"
     elif violations:
@@ -57,8 +57,8 @@ def _plan_verdict(plan: Plan, violations: int) -> str:
         "none": "the feature is on, nothing to do",
         "metadata": "one commit switches the feature on, no data file is written",
         "rewrite": f"{count(plan.files_to_rewrite, 'data file')}, {size(plan.bytes_to_rewrite)}, "
-        "would be written anew",
-        "blocked": f"{count(violations, 'obstacle')} in the way",
+        "would be rewritten",
+        "blocked": f"{count(violations, 'blocker')} to remove first",
     }[plan.mode]
 
 
@@ -69,11 +69,11 @@ def _history_verdict(report: Report) -> str:
     if not broken:
         return f"no rule was broken in {versions}"
     mended = sum(finding.mended_version is not None for finding in broken)
-    return f"{count(len(broken), 'violation')} in {versions}, {mended or 'none'} mended since"
+    return f"{count(len(broken), 'violation')} in {versions}, {mended or 'none'} fixed since"
 
 
 def overall(reports: Reports) -> str:
-    """The answer of several reports in a few words."""
+    """The verdict of several reports."""
     compliant = sum(report.compliant for report in reports.reports)
     counts = {
         "compliant": compliant,
@@ -85,7 +85,7 @@ def overall(reports: Reports) -> str:
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings with the gravest first, otherwise in their order."""
+    """Findings with the most severe first, otherwise in their order."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
@@ -103,7 +103,7 @@ def count(number: int, noun: str) -> str:
 
 
 def size(number: int) -> str:
-    """A number of bytes, as a person says it."""
+    """A number of bytes with a unit."""
     amount, units = float(number), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
     while amount >= 1024 and len(units) > 1:
         amount, units = amount / 1024, units[1:]
@@ -111,7 +111,7 @@ def size(number: int) -> str:
 
 
 def place(value: Place) -> str:
-    """A place in a few words."""
+    """A place in one line."""
     details = [f"id {value.id}"] * (value.id is not None)
     details += [f"physical name {value.physical_name}"] * (value.physical_name is not None)
     if value.kind == "property":
@@ -121,14 +121,14 @@ def place(value: Place) -> str:
 
 
 def enabling(value: Enabling) -> str:
-    """Whether the feature is on, and what it takes to switch it on."""
+    """Whether the feature is on, and how it can be switched on."""
     files = f"{count(value.files_to_rewrite, 'file')}, {size(value.bytes_to_rewrite)}"
     answer = {
         "enabled": "is on",
-        "metadata-only": "is off; enabling needs new metadata only",
+        "metadata-only": "is off; enabling needs only a metadata commit",
         "rewrite": f"is off; enabling needs {files} to be rewritten"
         + ("" if value.exact else ", by estimate"),
-        "blocked": "is off, and cannot be enabled as the table is",
+        "blocked": "is off, and cannot be enabled before blockers are removed",
     }[value.verdict]
     return answer if value.verdict == "enabled" else f"{answer}: {value.reason}"
 
@@ -161,7 +161,7 @@ def _features(value: Facts) -> Iterator[tuple[str, str]]:
 
 
 def source(report: Report) -> str:
-    """Where a report was taken."""
+    """The version and profile of a report."""
     parts = [report.location] if report.location else []
     if report.version is not None:
         time = f" of {report.timestamp:%Y-%m-%d %H:%M:%S %Z}" if report.timestamp else ""
@@ -179,7 +179,7 @@ def audit(report: Report) -> str:
 
 
 def plan(value: Plan, door: Door = "python") -> Iterator[tuple[str, str]]:
-    """The steps of a plan, and what becomes of the data files, each with its name."""
+    """The steps of a plan and its groups of files, each with its name."""
     for step in value.steps:
         yield step.name, step.what + _files(step.files, step.bytes)
     for group in value.groups:
@@ -199,18 +199,18 @@ def _files(number: int | None, amount: int | None) -> str:
 
 
 def since(finding: Finding) -> str:
-    """When a finding of a history came, and went."""
+    """The version of a history that broke a rule, and the one that fixed it."""
     if finding.first_version is None:
         return ""
     time = f" of {finding.first_timestamp:%Y-%m-%d %H:%M:%S %Z}" if finding.first_timestamp else ""
     operation = f" by {finding.operation}" if finding.operation else ""
     mended = finding.mended_version
-    now = "still there" if mended is None else f"mended in version {mended}"
+    now = "not fixed" if mended is None else f"fixed in version {mended}"
     return f"version {finding.first_version}{time}{operation}, {now}"
 
 
 def report(value: Report, door: Door = "python") -> str:
-    """A report in full."""
+    """A report as text."""
     named = [*facts(value.facts), ("footers read", audit(value))]
     if value.kind != "history":
         named.insert(0, ("the feature", enabling(value.facts.enabling)))
@@ -231,7 +231,7 @@ def report(value: Report, door: Door = "python") -> str:
 
 
 def _findings(group: Sequence[Finding], door: Door) -> Iterator[str]:
-    """What one rule has to say; a reason or fix that all findings share is there once."""
+    """The findings of a rule; a reason or fix that all of them share is shown once."""
     shown = group[:_LISTED]
     one_reason = len({finding.why for finding in shown}) == 1
     one_fix = len({finding.remedy for finding in shown}) == 1
@@ -260,37 +260,37 @@ def _fix(finding: Finding, door: Door) -> list[str]:
 
 
 def statements(remedy: Remedy, door: Door) -> tuple[str, ...]:
-    """What mends a fault, for somebody who works in Python or at the command line."""
+    """The statements of a remedy, for Python or the command line."""
     return remedy.python if door == "python" else remedy.command
 
 
 def error(value: TableError) -> str:
-    """The error of a table that could not be looked at."""
+    """The error of a table that could not be read."""
     return f"{_plain(value.table)}: could not be read\n" + "\n".join(
         f"  {_plain(line)}" for line in value.message.splitlines()
     )
 
 
 def reports(value: Reports) -> str:
-    """Several reports in full."""
+    """Several reports as text."""
     return "\n\n".join([*map(str, value), overall(value)])
 
 
 def progress(value: TableProgress) -> str:
-    """How far a table of many has come, in a few words."""
+    """The state of a table in one line."""
     if value.result is not None:
         done = value.result
-        how = "" if done.changed else ", as it was before"
+        how = "" if done.changed else ", unchanged"
         if done.files_rewritten:
-            how = f", {count(done.files_rewritten, 'data file')} written anew"
+            how = f", {count(done.files_rewritten, 'data file')} rewritten"
         return f"icebergWriterCompatV1 is on{how}"
     if value.state == "failed":
-        return "failed, and is as it was"
-    return "left for another run"
+        return "failed; the table is unchanged"
+    return "not processed in this run"
 
 
 def enabled(value: EnableResults) -> str:
-    """What enabling did to many tables, in a few words."""
+    """The verdict of enabling many tables."""
     counts = {"done": len(value.done), "failed": len(value.failed), "left": len(value.left)}
     listed = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
     told = f"{count(len(value), 'table')}: {listed}" if listed else "no tables"
@@ -298,7 +298,7 @@ def enabled(value: EnableResults) -> str:
 
 
 def results(value: EnableResults) -> str:
-    """What enabling did to many tables, in full."""
+    """The results of enabling many tables as text."""
     lines: list[str] = []
     for table in value:
         lines.append(f"{_plain(table.table)}: {table.verdict}")
@@ -328,10 +328,10 @@ def rule(value: RuleText) -> str:
 
 
 def _entry(name: str, text: str, indent: int, wrap: bool = True) -> list[str]:
-    """A named text, in lines that hang below their first; nothing if there is no text."""
+    """A named text, with its further lines indented; nothing if there is no text."""
     lines = [_plain(line) for line in text.splitlines()]
     if wrap:
-        # A name stays in one piece, to be copied.
+        # A name is not broken over lines, so that it can be copied.
         wrapper = textwrap.TextWrapper(
             _WIDTH - indent - 2, break_long_words=False, break_on_hyphens=False
         )
@@ -341,5 +341,5 @@ def _entry(name: str, text: str, indent: int, wrap: bool = True) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text without what a terminal would take for a command."""
+    """Text without control characters."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""The feature on many tables at once: planned, run side by side, and resumed where it ended."""
+"""Switches the feature on for many tables: plans, runs in parallel, can be resumed."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class TableProgress:
-    """How far one table of many has come.
+    """The state of one of many tables.
 
     Attributes:
-        table: The name or path that was asked for.
-        state: `done` and `failed` are final; a later run with the same journal takes up the others
-            and what has failed.
-        plan: What it takes to switch the feature on, from the plan.
-        result: What enabling did; of a table that is done.
-        error: What went wrong; of a table that has failed, which is as it was.
-        started: When work on the table began.
-        finished: When it was done or had failed.
+        table: The name or path as it was given.
+        state: `waiting`, `planned`, `running`, `done` or `failed`. A later run with the same
+            journal processes all tables that are not done.
+        plan: How the feature can be switched on.
+        result: The result of enabling, if the table is done.
+        error: The error, if the table failed; the table is unchanged.
+        started: When processing of the table began.
+        finished: When it was done or failed.
     """
 
     table: str
@@ -54,17 +54,17 @@ class TableProgress:
 
     @property
     def verdict(self) -> str:
-        """The answer in a few words."""
+        """The verdict in one line."""
         return _text.progress(self)
 
 
 @dataclass(frozen=True)
 class EnableResults(Sequence[TableProgress]):
-    """What enabling did to many tables, in the order they were asked for.
+    """The results of enabling many tables, in the order in which they were given.
 
     Attributes:
-        tables: How far each table has come.
-        interrupted: Whether somebody ended the run before all tables had their turn.
+        tables: The state of each table.
+        interrupted: Whether the run was interrupted before all tables were processed.
     """
 
     tables: tuple[TableProgress, ...]
@@ -77,12 +77,12 @@ class EnableResults(Sequence[TableProgress]):
 
     @property
     def failed(self) -> tuple[TableProgress, ...]:
-        """The tables that are as they were, because of an error."""
+        """The tables that are unchanged because of an error."""
         return self._in("failed")
 
     @property
     def left(self) -> tuple[TableProgress, ...]:
-        """The tables that did not have their turn."""
+        """The tables that were not processed."""
         return tuple(one for one in self.tables if one.state not in ("done", "failed"))
 
     @property
@@ -92,7 +92,7 @@ class EnableResults(Sequence[TableProgress]):
 
     @property
     def verdict(self) -> str:
-        """The answer in a few words."""
+        """The verdict in one line."""
         return _text.enabled(self)
 
     def _in(self, state: State) -> tuple[TableProgress, ...]:
@@ -100,12 +100,12 @@ class EnableResults(Sequence[TableProgress]):
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> EnableResults:
-        """Reads what `to_dict` has written."""
+        """Reads the result of `to_dict`."""
         _codec.require_format(value)
         return _codec.decode(cls, value, "results")
 
     def to_dict(self) -> dict[str, Any]:
-        """The results as plain values, which `from_dict` reads."""
+        """The results as dicts and lists, which `from_dict` reads."""
         counts = {"done": len(self.done), "failed": len(self.failed), "left": len(self.left)}
         return {
             "format": _codec.FORMAT,
@@ -119,7 +119,7 @@ class EnableResults(Sequence[TableProgress]):
         return _codec.dumps(self.to_dict())
 
     def to_html(self) -> str:
-        """The results as one HTML page that needs nothing else."""
+        """The results as an HTML page without external resources."""
         return _html.results(self)
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class EnableResults(Sequence[TableProgress]):
         return _text.results(self)
 
     def __len__(self) -> int:
-        """The number of tables asked for."""
+        """The number of tables."""
         return len(self.tables)
 
     def __iter__(self) -> Iterator[TableProgress]:
@@ -187,29 +187,29 @@ def enable_all(
     dry_run: bool = False,
     notify: Notify | None = None,
 ) -> EnableResults | Reports:
-    """Switches `icebergWriterCompatV1` on for many tables: all are planned, and then enabled.
+    """Switches `icebergWriterCompatV1` on for many tables: plans all of them, then enables them.
 
-    A table that fails is as it was, and stops no other. Ctrl-C lets no further table begin; what
-    the running ones have written is not committed or it is, and the answer tells.
+    A table that fails is unchanged, and the others are still processed. After Ctrl-C no further
+    table is started; the result contains the state of each table.
 
     Args:
         spark: A session that has the extension.
-        tables: Names and paths, and besides
-        schema: all Delta tables of a schema,
-        catalog: or of a catalog.
-        mode: As of `enable_iceberg_writer_compat`; so are
-        rewrite: whether data files may be written anew,
-        drop: and what is to be taken away.
-        parallelism: How many tables are worked on at a time.
-        journal: A file that remembers how far each table has come. A run with the journal of an
-            earlier one passes over what is done, however that one ended.
-        dry_run: Answer with the plans, and write nothing.
-        notify: Called by several threads when a table is planned, done, or has failed.
+        tables: Names and paths.
+        schema: In addition, all Delta tables of this schema.
+        catalog: In addition, all Delta tables of this catalog.
+        mode: As in `enable_iceberg_writer_compat`.
+        rewrite: Whether data files may be rewritten, as in `enable_iceberg_writer_compat`.
+        drop: The blockers to remove, as in `enable_iceberg_writer_compat`.
+        parallelism: How many tables are processed at a time.
+        journal: A file that records the progress of each table. A run with the journal of an
+            earlier run skips tables that are done.
+        dry_run: Return the plans, and write nothing.
+        notify: Called on several threads when a table is planned, done, or has failed.
     """
     if isinstance(tables, (str, bytes, os.PathLike)):
-        raise TypeError("Several tables are given by a list of their names or paths.")
+        raise TypeError("Pass several tables as a list of names or paths.")
     if parallelism < 1:
-        raise ValueError("At least one table must be worked on at a time.")
+        raise ValueError("parallelism must be at least 1.")
     _jvm.require(spark)
     names = [_jvm.table_name(table) for table in tables]
     names += tables_in(spark, schema) if schema is not None else []
@@ -245,7 +245,7 @@ def _plans(
 
 
 class _Journal:
-    """A file with one line of JSON for each step of a table; whoever reads it takes the last."""
+    """A file with one line of JSON for each step of a table; the last line of a table counts."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -262,7 +262,7 @@ class _Journal:
             raise
 
     def write(self, table: TableProgress) -> None:
-        """Remembers a step; it is on the disk before anything follows from it."""
+        """Records a step; returns after the line is on disk."""
         line = (
             json.dumps({"format": _codec.FORMAT, **_codec.encode(table)}, ensure_ascii=False) + "\n"
         )
@@ -273,7 +273,7 @@ class _Journal:
     def close(self) -> None:
         os.close(self._file)
 
-    # Two runs would work on the same tables, and one cut off the line that the other writes.
+    # Two runs would process the same tables, and could truncate each other's lines.
     def _claim(self) -> None:
         with suppress(ImportError):
             import fcntl
@@ -286,7 +286,7 @@ class _Journal:
     def _read(self) -> Iterator[TableProgress]:
         content = self._path.read_bytes()
         whole = content.rfind(b"\n") + 1
-        # The process or machine may have died in the middle of the last line.
+        # The last line is incomplete if the process or machine died while writing it.
         os.truncate(self._file, whole)
         for number, line in enumerate(content[:whole].split(b"\n")[:-1], 1):
             try:
@@ -295,8 +295,8 @@ class _Journal:
                 yield _codec.decode(TableProgress, value, "step")
             except ValueError as error:
                 raise JournalError(
-                    f"Line {number} of the journal {self._path} is no step of a table: {error}\n"
-                    "Name another journal; tables that have the feature are passed over quickly."
+                    f"Line {number} of the journal {self._path} is not a step of a table: {error}\n"
+                    "Use another journal; tables that have the feature already are skipped quickly."
                 ) from error
 
 
@@ -318,7 +318,7 @@ class _Run:
         self._journal = journal
         self._told = told
         known = journal.tables if journal else {}
-        # A table that was at work when a run ended is as it was or has the feature: trying tells.
+        # A table that was running when a run ended is unchanged or has the feature; try it again.
         self._tables = {name: known.get(name, TableProgress(name)) for name in names}
 
     def run(self) -> EnableResults:
@@ -374,19 +374,19 @@ def _now() -> datetime:
 
 
 class _Pool:
-    """Threads that act in the session with the local properties of whoever made them."""
+    """Threads with the session and the local properties of the thread that created them."""
 
     def __init__(self, spark: SparkSession, parallelism: int) -> None:
         self._threads = ThreadPoolExecutor(parallelism, "enable")
         self._inheriting = inheritable_thread_target(spark)
 
     def map(self, step: Callable[[str], _T], names: Iterable[str]) -> list[_T]:
-        """What each step answers, in order."""
+        """The result of each step, in order."""
         return list(self._threads.map(self._inheriting(step), names))
 
     def __enter__(self) -> _Pool:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        # After Ctrl-C, what has not begun is left, and what has begun comes to its end.
+        # After Ctrl-C, waiting steps are not started, and running steps finish.
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""What complies, what does not, and what would not: questions that change nothing."""
+"""Reports on tables; none of these functions changes anything."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from iceberg_writer_compat.report import Report, Reports, RuleText, TableError
 Table: TypeAlias = "str | os.PathLike[str]"
 Tables: TypeAlias = "Sequence[str | os.PathLike[str]]"
 
-# What a report ends with because of the table it is about.
+# Errors that concern the table of a report.
 TABLE_ERRORS = (PySparkException, UnreadableTableError)
 
 
-# Text is a sequence of text too; the first of two signatures goes before.
+# A str is also a sequence of str; the first signature takes precedence.
 @overload
 def check(  # type: ignore[overload-overlap]
     spark: SparkSession, tables: Table, version: int | None = None
@@ -34,13 +34,13 @@ def check(spark: SparkSession, tables: Tables, version: int | None = None) -> Re
 def check(
     spark: SparkSession, tables: Table | Tables, version: int | None = None
 ) -> Report | Reports:
-    """Tells what stands against the feature in a table, from its metadata alone.
+    """Reports the rules that a table breaks, from its log alone.
 
     Args:
         spark: A session that has the extension.
-        tables: A name or path, with or without the feature; or several, whose reports come
-            together, with an error in the place of a table that cannot be read.
-        version: The version to look at; by default the latest.
+        tables: The name or path of a table with or without the feature; or several. The result for
+            several tables contains an error for a table that cannot be read.
+        version: The version to check; by default the newest.
     """
     door = _jvm.require(spark)
     session, at = spark._jsparkSession, _jvm.whole_number("version", version, least=0)
@@ -64,13 +64,13 @@ def verify(
     version: int | None = None,
     files: int | None = None,
 ) -> Report | Reports:
-    """Tells what `check` tells, and what the footers of the data files say, in a Spark job.
+    """Reports what `check` does, and checks the footers of the data files, in a Spark job.
 
     Args:
         spark: A session that has the extension.
-        tables: A name or path, with or without the feature; or several, as `check` takes them.
-        version: The version to look at; by default the latest.
-        files: The most files to open of a table, spread evenly; by default all.
+        tables: A name or path, or several, as for `check`.
+        version: The version to check; by default the newest.
+        files: The maximal number of files to open per table, spread evenly; by default all.
     """
     door = _jvm.require(spark)
     session, at = spark._jsparkSession, _jvm.whole_number("version", version, least=0)
@@ -89,13 +89,13 @@ def would_break(
     table: Table | None = None,
     schema: StructType | str | None = None,
 ) -> Report:
-    """Tells what a change would do to a table, without making it.
+    """Reports the rules that a change of a table would break, without making the change.
 
     Args:
         spark: A session that has the extension.
         statement: An ALTER, CREATE or REPLACE statement.
-        table: Instead of a statement, a name or path,
-        schema: and the schema the table would have; as text it is written as in CREATE TABLE.
+        table: Instead of a statement, the name or path of a table.
+        schema: The schema that `table` would have; as text, it is written as in CREATE TABLE.
     """
     door = _jvm.require(spark)
     session = spark._jsparkSession
@@ -116,11 +116,11 @@ def history(  # type: ignore[overload-overlap]
 @overload
 def history(spark: SparkSession, tables: Tables) -> Reports: ...
 def history(spark: SparkSession, tables: Table | Tables) -> Report | Reports:
-    """Tells which version of a table first broke each rule, and which operation wrote it.
+    """Reports which version of a table first broke each rule, and its operation.
 
     Args:
         spark: A session that has the extension.
-        tables: A name or path, with or without the feature; or several, as `check` takes them.
+        tables: A name or path, or several, as for `check`.
     """
     door = _jvm.require(spark)
     session = spark._jsparkSession
@@ -128,18 +128,18 @@ def history(spark: SparkSession, tables: Table | Tables) -> Report | Reports:
 
 
 def explain(rule: str) -> RuleText:
-    """Tells what a rule says, why, and where it comes from; no session is needed."""
+    """Returns the text of a rule, its reason and its sources; needs no session."""
     return explain_all([rule])[0]
 
 
 def explain_all(wanted: Sequence[str]) -> list[RuleText]:
-    """What `explain` tells, of several rules."""
+    """Returns the texts of several rules."""
     with _jvm.without_session() as door, _jvm.without_stack():
         return [RuleText.from_dict(json.loads(door.explain(rule))) for rule in wanted]
 
 
 def rules() -> tuple[RuleText, ...]:
-    """All rules; no session is needed."""
+    """Returns all rules; needs no session."""
     with _jvm.without_session() as door:
         return tuple(map(RuleText.from_dict, json.loads(door.rules())))
 
@@ -151,11 +151,11 @@ def tables_in(spark: SparkSession, *, catalog: str) -> list[str]: ...
 def tables_in(
     spark: SparkSession, schema: str | None = None, *, catalog: str | None = None
 ) -> list[str]:
-    """The names of all Delta tables of a schema or catalog, as a statement spells them.
+    """Returns the names of all Delta tables of a schema or catalog, as written in statements.
 
     Args:
         spark: The session.
-        schema: The name of a schema, as a statement spells it.
+        schema: The name of a schema, as written in statements.
         catalog: Instead of a schema, the name of a catalog.
     """
     if (schema is None) == (catalog is None):
@@ -163,18 +163,18 @@ def tables_in(
     if schema is not None:
         schemas = [".".join(map(_quoted, _jvm.name_parts(spark, schema)))]
     else:
-        # SHOW NAMESPACES takes the name of a schema as well, and then shows nothing.
+        # SHOW NAMESPACES also accepts the name of a schema, and then returns nothing.
         with _jvm.without_stack():
             spark._jsparkSession.sessionState().catalogManager().catalog(str(catalog))
         name = _quoted(str(catalog))
-        # Spark quotes these names where it must.
+        # Spark quotes these names if necessary.
         rows = _jvm.statement(spark, f"SHOW NAMESPACES IN {name}").collect()
         schemas = [f"{name}.{row[0]}" for row in rows]
     return [f"{s}.{table}" for s in schemas for table in _delta_tables(spark, s)]
 
 
 def _delta_tables(spark: SparkSession, schema: str) -> list[str]:
-    # This reads no log, so that a table whose log is broken is listed as well.
+    # This reads no log, so a table with a malformed log is listed as well.
     rows = _jvm.statement(spark, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
     return [
         _quoted(row.tableName)
@@ -184,13 +184,13 @@ def _delta_tables(spark: SparkSession, schema: str) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """A part of a name, as a statement spells it."""
+    """A part of a name, quoted if necessary."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def failed(table: str, error: Exception) -> TableError:
-    """What is said of a table whose report ended with an error."""
+    """The entry for a table whose report ended with an error."""
     return TableError(table, _jvm.condition(error), _jvm.message(error))
 
 

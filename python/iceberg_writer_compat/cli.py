@@ -53,12 +53,12 @@ def _examples(*commands: str) -> str:
 def main() -> None:
     """Delta tables that are safe to read and write as Apache Iceberg tables.
 
-    See what stands against the table feature icebergWriterCompatV1, and switch it on and off.
-    TABLE is a path, or a name in the session's catalog.
+    Check tables for the table feature icebergWriterCompatV1, switch it on and off, and publish
+    tables as Iceberg. TABLE is a path, or a name in the session's catalog.
 
-    The exit code is 0 for success and for tables that comply, 1 for a table that does not comply,
-    a proof that fails and a change that was refused, and 2 for wrong usage or set-up and a table
-    that cannot be read.
+    The exit code is 0 for success and if all tables comply; 1 if a table does not comply, a proof
+    fails or a change is refused; and 2 for wrong usage or configuration, or if a table cannot be
+    read.
     """
 
 
@@ -78,7 +78,7 @@ _Run: TypeAlias = Callable[..., int]
 def _command(
     name: str, *examples: str, cls: type[click.Command] = click.Command
 ) -> Callable[[_Run], click.Command]:
-    """Makes a command of a function that answers with an exit code."""
+    """Makes a command from a function that returns an exit code."""
 
     def make(run: _Run) -> click.Command:
         @wraps(run)
@@ -89,10 +89,10 @@ def _command(
                 _say(error)
                 code = _exit_code(error)
             except UnicodeEncodeError as error:
-                # Python takes bytes of an argument that are no text for lone surrogates.
+                # Python represents undecodable bytes of an argument as lone surrogates.
                 no_text = error.encoding.replace("-", "").lower() == "utf8"
-                what = "An argument is" if no_text else "The answer has characters that are"
-                click.echo(f"{what} no text in {error.encoding}.", err=True)
+                what = "An argument is" if no_text else "The output has characters that are"
+                click.echo(f"{what} not valid in {error.encoding}.", err=True)
                 code = _FAILED
             except OSError as error:
                 _say_of_system(error)
@@ -108,11 +108,11 @@ def _command(
 
 
 def _say_of_system(error: OSError) -> None:
-    """Says what the system objects to, which mostly is writing the answer."""
+    """Reports an error of the operating system, mostly while writing the output."""
     what = str(error)
     if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
-        what = f"The answer could not be written: {error.strerror}."
-        # Python would try once more when it ends.
+        what = f"The output could not be written: {error.strerror}."
+        # Python would try to write again at exit.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     with suppress(OSError):
@@ -159,7 +159,7 @@ def _verbose() -> bool:
 
 def _say(error: Exception, table: str | None = None) -> None:
     if _verbose():
-        # PySpark leaves the JVM's stack in the context of its own exceptions.
+        # PySpark puts the JVM's stack trace into the context of its exceptions.
         click.echo("".join(traceback.format_exception(error.__context__ or error)), err=True)
     else:
         click.echo(
@@ -186,7 +186,7 @@ def _session(settings: dict[str, str]) -> SparkSession:
 
 @contextmanager
 def _quiet_jvm() -> Iterator[None]:
-    """Keeps what a JVM that starts here writes to standard error off the terminal."""
+    """Hides the standard error of a JVM that is started in this block."""
     if _verbose():
         yield
         return
@@ -203,14 +203,14 @@ def _quiet_jvm() -> Iterator[None]:
 
 @contextmanager
 def _progress(what: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal what is being done, and nothing elsewhere.
+    """Shows progress on a terminal; does nothing if standard error is not a terminal.
 
-    It yields a function that says what comes next.
+    Yields a function that announces the next step.
     """
     if not sys.stderr.isatty() or _verbose():
         yield lambda _next: None
         return
-    # The JVM's silence must not be the terminal's.
+    # File descriptor 2 is redirected for the JVM; progress needs the terminal itself.
     with os.fdopen(os.dup(2), "w") as terminal:
         columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
         if total is not None:
@@ -236,15 +236,15 @@ _form_option = click.option(
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How to answer.",
+    help="The format of the output.",
 )
 
 
 class _ReportCommand(click.Command):
-    """A command whose `--output html FILE` is one option with a value of two words."""
+    """A command whose option `--output html FILE` has a value of two words."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Names the second word, for click to parse."""
+        """Inserts `--html-file` before the second word, so that click can parse it."""
         end = args.index("--") if "--" in args else len(args)
         for index in reversed(range(min(end, len(args) - 1))):
             html = args[index] == "--output=html" or args[index - 1 : index + 1] == [
@@ -263,7 +263,7 @@ _report_options = _options(
         type=click.Choice(["text", "json", "html"]),
         metavar="text|json|html FILE",
         default="text",
-        help="How to report: as text, as JSON, or as one HTML page in FILE, where - is standard "
+        help="The format of the report: text, JSON, or an HTML page in FILE, where - is standard "
         "output.",
     ),
     click.option(
@@ -295,8 +295,8 @@ _tables_options = _options(
         "listed",
         type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
         metavar="FILE",
-        help="The tables that a file names, one a line; - is standard input. Empty lines and "
-        "lines that begin with # are passed over.",
+        help="The tables listed in a file, one per line; - is standard input. Empty lines and "
+        "lines that begin with # are ignored.",
     ),
 )
 
@@ -305,7 +305,7 @@ _version_option = click.option(
     "version",
     type=click.IntRange(0, _jvm.LONGEST),
     metavar="N",
-    help="Look at this version of the table instead of the latest.",
+    help="Check this version of the table instead of the newest.",
 )
 
 
@@ -319,7 +319,7 @@ def _report(
     html_file: str | None,
     settings: dict[str, str],
 ) -> int:
-    """Asks about every table, and reports."""
+    """Makes and shows the reports on all tables."""
     _require_file(form, html_file)
     named = _named(tables, schemas, catalogs, listed)
     spark = _session(settings)
@@ -335,7 +335,7 @@ def _named(
     catalogs: Sequence[str],
     listed: str | None,
 ) -> list[str]:
-    """The tables that are named one by one, here or in a file."""
+    """The tables that are named on the command line or in a file."""
     lines = [] if listed is None else _lines(listed)
     names = [*tables, *(line for line in lines if line and not line.startswith("#"))]
     if not (names or schemas or catalogs or listed):
@@ -344,7 +344,7 @@ def _named(
 
 
 def _lines(listed: str) -> list[str]:
-    """The lines of a file, or of standard input, without the space around them."""
+    """The lines of a file, or of standard input, without surrounding space."""
     name = "Standard input" if listed == "-" else listed
     try:
         if listed != "-":
@@ -356,23 +356,23 @@ def _lines(listed: str) -> list[str]:
     except OSError as error:
         raise click.UsageError(f"{name} could not be read: {error.strerror or error}.") from error
     try:
-        # Some editors begin a file with a mark.
+        # Some editors write a byte order mark.
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise click.UsageError(f"{name} is no text in UTF-8: see line {line}.") from error
+        raise click.UsageError(f"{name} is not UTF-8 text: see line {line}.") from error
     return [line.strip() for line in re.split("\r\n|\r|\n", text)]
 
 
 def _names(
     spark: SparkSession, named: Sequence[str], schemas: Sequence[str], catalogs: Sequence[str]
 ) -> list[str]:
-    """All tables that are asked for, each once; says so if there are none."""
+    """All requested tables, each once; prints a message if there are none."""
     names = list(named)
     names += [name for schema in schemas for name in compat.tables_in(spark, schema)]
     names += [name for catalog in catalogs for name in compat.tables_in(spark, catalog=catalog)]
     if not names:
-        click.echo("There is no Delta table to look at.", err=True)
+        click.echo("No Delta table was found.", err=True)
     return list(dict.fromkeys(names))
 
 
@@ -419,7 +419,7 @@ def _write(
     form: str,
     html_file: str | None,
 ) -> bool:
-    """Gives the answer in the form that was asked for; false if that failed."""
+    """Writes the result in the requested form; returns false if that failed."""
     if form == "json":
         click.echo(answer.to_json())
     elif form == "html" and html_file not in (None, "-"):
@@ -447,10 +447,10 @@ def _write(
 @_version_option
 @_report_options
 def check(version: int | None, **arguments: Any) -> int:
-    """Check tables by their metadata alone.
+    """Check tables by their log alone.
 
-    No data file is opened and nothing is written. Every violation is listed, with the place, the
-    reason, and the statement that mends it; and what it takes to switch the feature on.
+    No data file is opened and nothing is written. Lists every violation with the place, the reason
+    and the statement that fixes it, and how the feature can be switched on.
 
     The exit code is 0 if every table complies, 1 if one does not, and 2 if one cannot be read.
     """
@@ -476,8 +476,8 @@ def check(version: int | None, **arguments: Any) -> int:
 def verify(version: int | None, files: int | None, **arguments: Any) -> int:
     """Check tables, and read the footers of their data files.
 
-    This is a Spark job that finds what metadata cannot tell: field ids, types and row counts in
-    the Parquet files themselves. Nothing is written.
+    Also checks field ids, types, row counts and values in the footers of the Parquet files, in a
+    Spark job. Nothing is written.
 
     The exit code is 0 if every table complies, 1 if one does not, and 2 if one cannot be read.
     """
@@ -493,10 +493,10 @@ def verify(version: int | None, files: int | None, **arguments: Any) -> int:
 @_tables_options
 @_report_options
 def history(**arguments: Any) -> int:
-    """Tell which versions of tables first broke a rule.
+    """Show which versions of tables first broke a rule.
 
-    For each rule that broke: the first version that did, the operation that wrote it, and the
-    version that mended it. Nothing is written.
+    For each broken rule: the first version that broke it, the operation that wrote that version,
+    and the version that fixed it. Nothing is written.
 
     The exit code is 0 if every table complies, 1 if one does not, and 2 if one cannot be read.
     """
@@ -512,7 +512,7 @@ def history(**arguments: Any) -> int:
 )
 @click.argument("statement", required=False)
 @click.option("--table", metavar="TABLE", help="The table that would have --columns.")
-@click.option("--columns", metavar="DDL", help="A schema, as it stands in CREATE TABLE.")
+@click.option("--columns", metavar="DDL", help="A schema, as in CREATE TABLE.")
 @_report_options
 def would_break(
     statement: str | None,
@@ -522,12 +522,12 @@ def would_break(
     html_file: str | None,
     settings: dict[str, str],
 ) -> int:
-    """Tell what a statement would break, and change nothing.
+    """Show which rules a statement would break, without running it.
 
-    STATEMENT is an ALTER, CREATE or REPLACE of a table, in one argument. Instead of it, --table
-    and --columns ask whether a table could have other columns.
+    STATEMENT is an ALTER, CREATE or REPLACE TABLE statement in one argument. Instead, --table and
+    --columns check whether a table could have other columns.
 
-    The exit code is 0 if the table would comply, 1 if not, and 2 if there is no answer.
+    The exit code is 0 if the table would comply, 1 if not, and 2 if the check could not run.
     """
     _require_file(form, html_file)
     if statement is not None and table is None and columns is None:
@@ -547,10 +547,10 @@ def would_break(
 @click.argument("rules", metavar="[RULE]...", nargs=-1)
 @_form_option
 def explain(rules: Sequence[str], form: str) -> int:
-    """Tell what rules say, why, and where they come from.
+    """Show the texts of rules, their reasons and sources.
 
-    RULE is an id, as in every report and refusal; without one, all rules are listed. This needs
-    no Spark session.
+    RULE is an id, as in every report and refusal; without one, all rules are listed. Needs no Spark
+    session.
     """
     with _progress("reading the rules"):
         found = checks.explain_all(rules) if rules else compat.rules()
@@ -577,15 +577,16 @@ def explain(rules: Sequence[str], form: str) -> int:
     "--mode",
     type=click.Choice(["auto", "metadata", "rewrite"]),
     default="auto",
-    help="Never write a data file, write those anew that cannot stay, or that only with --rewrite.",
+    help="metadata: write no data file; rewrite: rewrite files that cannot be kept; auto: that only"
+    " with --rewrite.",
 )
-@click.option("--rewrite", is_flag=True, help="Data files that cannot stay may be written anew.")
+@click.option("--rewrite", is_flag=True, help="Rewrite data files that cannot be kept.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
 @click.option(
     "--drop",
     multiple=True,
     metavar="NAME",
-    help="Take away what stands in the way: constraints, change-data-feed, defaults, "
+    help="Remove these blockers: constraints, change-data-feed, defaults, "
     "row-tracking, deletion-vectors, checkpoint-protection, generated-columns, identity-columns "
     "or invariants; may be repeated.",
 )
@@ -594,13 +595,13 @@ def explain(rules: Sequence[str], form: str) -> int:
     type=click.IntRange(min=1),
     default=2,
     metavar="N",
-    help="Of several tables, work on N at a time.",
+    help="Process N tables at a time.",
 )
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, writable=True),
     metavar="FILE",
-    help="Remember in FILE how far each table has come; the same command goes on from there.",
+    help="Record the progress of each table in FILE; the same command resumes from it.",
 )
 @_report_options
 def enable(
@@ -615,12 +616,14 @@ def enable(
 ) -> int:
     """Switch the feature on for tables.
 
-    One commit does it. Data files that cannot stay as they are, are written anew if that is asked
-    for. What stands in the way is refused all at once, each with the statement that mends it, and
-    the table is as it was. Of several tables, none stops another; Ctrl-C lets no further one begin.
+    Each table gets the feature in one commit. Data files that cannot be kept are rewritten with
+    --rewrite. If there are blockers, the table is not changed, and all of them are reported, each
+    with the statement that removes it. If a table fails, the others are still processed. After
+    Ctrl-C no further table is started.
 
-    The exit code is 0 if every table has the feature, 1 if one is refused, and 2 if one fails
-    otherwise. That of a dry run is 0 if the same call without it would succeed, and 1 if not.
+    The exit code is 0 if every table has the feature, 1 if a table is refused, and 2 if a table
+    fails for another reason. With --dry-run it is 0 if the same call without it would succeed, and
+    1 if not.
     """
     _require_file(form, html_file)
     named = _named(tables, schemas, catalogs, listed)
@@ -645,7 +648,7 @@ def enable(
     return 0 if not refusals else _REFUSED if all(refusals) else _FAILED
 
 
-# The one table has its error where the errors of all other commands are.
+# For a single table, the error is reported as by all other commands.
 def _enable_one(
     spark: SparkSession, table: str, form: str, html_file: str | None, how: dict[str, Any]
 ) -> int:
@@ -677,9 +680,9 @@ def _show_plans(
 @click.argument("table")
 @_session_options
 def disable(table: str, settings: dict[str, str]) -> int:
-    """Take the feature out of TABLE."""
+    """Drop the feature from TABLE."""
     changed = compat.disable_iceberg_writer_compat(_session(settings), table).changed
-    click.echo(f"{table}: icebergWriterCompatV1 is off" + ("" if changed else ", as it was before"))
+    click.echo(f"{table}: icebergWriterCompatV1 is off" + ("" if changed else ", unchanged"))
     return 0
 
 
@@ -690,7 +693,7 @@ def disable(table: str, settings: dict[str, str]) -> int:
 @click.argument("table")
 @_session_options
 def is_enabled(table: str, settings: dict[str, str]) -> int:
-    """Tell whether TABLE has the feature on.
+    """Show whether TABLE has the feature.
 
     The exit code is 0 if it has, and 1 if not.
     """
@@ -714,22 +717,22 @@ def is_enabled(table: str, settings: dict[str, str]) -> int:
     "--take-snapshot",
     type=click.IntRange(0, _jvm.LONGEST),
     metavar="ID",
-    help="Append to the table what an Iceberg writer has committed past it, up to this snapshot.",
+    help="Append to the Delta table the rows that an Iceberg writer committed, up to this ID.",
 )
 @click.option(
     "--discard-snapshot",
     type=click.IntRange(0, _jvm.LONGEST),
     metavar="ID",
-    help="Leave out what an Iceberg writer has committed past the table, up to this snapshot.",
+    help="Discard the snapshots that an Iceberg writer committed, up to this ID.",
 )
 @click.option(
     "--discard-changes",
     metavar="FILE",
-    help="Leave out what an Iceberg writer has changed of columns, partitions or properties, in"
+    help="Discard the changes that an Iceberg writer made to columns, partitions or properties in"
     " this metadata file.",
 )
-@click.option("--mend", is_flag=True, help="Forget snapshots that cannot be read.")
-@click.option("--anew", is_flag=True, help="Begin new metadata, whatever there is.")
+@click.option("--mend", is_flag=True, help="Remove snapshots that cannot be read.")
+@click.option("--anew", is_flag=True, help="Begin a new line of metadata, whatever exists already.")
 @_form_option
 @_session_options
 def publish(
@@ -744,15 +747,15 @@ def publish(
 ) -> int:
     """Publish TABLE as Iceberg metadata in its folder.
 
-    Every commit since the last time becomes one Iceberg snapshot. No data file is written or
-    copied. With --conf spark.icebergWriterCompat.catalog.type and the like, it goes on in an
-    Iceberg catalog.
+    Every commit since the last call becomes one Iceberg snapshot. No data file is written or
+    copied. With --conf spark.icebergWriterCompat.catalog.*, the table is published in an Iceberg
+    catalog.
     """
     by_others = (take_snapshot, discard_snapshot, discard_changes)
     if sum(way is not None for way in by_others) + mend + anew > 1:
         raise click.UsageError(
-            "--take-snapshot, --discard-snapshot, --discard-changes, --mend and --anew exclude"
-            " each other."
+            "--take-snapshot, --discard-snapshot, --discard-changes, --mend and --anew cannot be"
+            " combined."
         )
     spark = _session(settings)
     with _progress(f"publishing {table}"):
@@ -770,11 +773,11 @@ def publish(
     else:
         files = f"{_text.count(result.files_added, 'file')} added, {result.files_removed:,} removed"
         done = f" by {_text.count(result.snapshots, 'snapshot')}: {files}"
-        how = done if result.changed else ", as it was before"
+        how = done if result.changed else ", unchanged"
         click.echo(f"{table}: version {result.delta_version} is published{how}")
         _show_place(result)
         for mended in result.mended:
-            click.echo(f"  mended: {mended}")
+            click.echo(f"  repaired: {mended}")
         for file in result.set_aside:
             click.echo(f"  set aside: {file}")
     return 0
@@ -789,9 +792,9 @@ def publish(
 @_form_option
 @_session_options
 def status(table: str, form: str, settings: dict[str, str]) -> int:
-    """Tell how far TABLE is published as Iceberg.
+    """Show the published version of TABLE.
 
-    What keeps readers from it is shown with what to run.
+    Problems of Iceberg readers are shown with the call that fixes them.
 
     The exit code is 0 if Iceberg readers see the newest version, and 1 if not.
     """
@@ -834,14 +837,14 @@ def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
     "readers",
     type=click.Choice(proving.READERS),
     multiple=True,
-    help="A reader; may be repeated. By default all that are installed.",
+    help="A reader; may be repeated. By default all installed readers.",
 )
 @click.option(
     "--check",
     "checks_",
     type=click.Choice(proving.CHECKS),
     multiple=True,
-    help="A check; may be repeated. By default all.",
+    help="A check; may be repeated. By default all checks.",
 )
 @click.option(
     "--versions",
@@ -855,7 +858,7 @@ def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
     "--metadata",
     "location",
     metavar="FILE",
-    help="The metadata file to read instead of what was published last.",
+    help="The metadata file to read instead of the one that was published last.",
 )
 @_report_options
 def prove(
@@ -868,15 +871,15 @@ def prove(
     html_file: str | None,
     settings: dict[str, str],
 ) -> int:
-    """Let Iceberg readers read TABLE, and compare with Delta.
+    """Read TABLE with Iceberg readers, and compare with Delta.
 
-    Schema and ids, row counts, a checksum of each column, earlier versions, filters on every
-    column, least and greatest values: whatever a reader sees otherwise than Delta is listed. The
-    readers pyiceberg and duckdb come with pip install 'iceberg-writer-compat[prove]', the others
-    with packages of the session. Nothing is written.
+    Compares schema and ids, row counts, a checksum of each column, earlier versions, filters on
+    every column, and minimum and maximum values, and lists all differences. The readers pyiceberg
+    and duckdb are installed with pip install 'iceberg-writer-compat[prove]', the others with
+    packages of the session. Nothing is written.
 
-    The exit code is 0 if all readers that are installed see what Delta sees, but for faults they
-    are known for, 1 if one does not or a check could not run, and 2 if there is no answer.
+    The exit code is 0 if all installed readers see what Delta sees, except for known faults; 1 if a
+    reader does not or a check could not run; and 2 if prove itself could not run.
     """
     _require_file(form, html_file)
     spark = _session(settings)

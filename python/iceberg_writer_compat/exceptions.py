@@ -16,15 +16,15 @@ class NoActiveSessionError(IcebergWriterCompatError):
 
 
 class SparkConnectNotSupportedError(IcebergWriterCompatError):
-    """The session talks to a remote Spark, whose JVM cannot be reached from here."""
+    """The session is a Spark Connect client, which has no access to the JVM."""
 
 
 class NotInstalledError(IcebergWriterCompatError):
-    """The jar is missing, or the extension is not in the session: commits are not guarded."""
+    """The jar is missing, or the session does not have the extension: rules are not checked."""
 
 
 class ReaderNotInstalledError(IcebergWriterCompatError):
-    """No reader of Iceberg tables is there, or not the one that was asked for."""
+    """No Iceberg reader is installed, or not the requested one."""
 
 
 class UnsupportedSparkVersionError(IcebergWriterCompatError):
@@ -32,7 +32,7 @@ class UnsupportedSparkVersionError(IcebergWriterCompatError):
 
 
 class UnreadableTableError(IcebergWriterCompatError):
-    """A table or its log cannot be read, for a reason that is none of PySpark's exceptions.
+    """A table or its log cannot be read, and the cause is not one of PySpark's exceptions.
 
     Attributes:
         condition: The error's condition, if it has one.
@@ -45,7 +45,7 @@ class UnreadableTableError(IcebergWriterCompatError):
 
 
 class UnknownReportFormatError(IcebergWriterCompatError, ValueError):
-    """A report was written by a version of this project that this one cannot read."""
+    """A report has a format of another version of this project."""
 
 
 class JournalError(IcebergWriterCompatError):

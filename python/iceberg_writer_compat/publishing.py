@@ -1,4 +1,4 @@
-"""Tables published as Apache Iceberg, for engines that read nothing else."""
+"""Publishes tables as Apache Iceberg."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from iceberg_writer_compat.remedy import Remedy
 
 @dataclass(frozen=True)
 class PublishResult:
-    """What publishing did.
+    """The result of publishing a table.
 
     Attributes:
-        table: How a statement refers to the table.
+        table: The table, as written in statements.
         metadata_location: The metadata file that Iceberg readers open.
-        delta_version: The version that is published now.
-        previous_version: The version that was published before; None the first time.
+        delta_version: The published version.
+        previous_version: The version that was published before; None if there was none.
         snapshot_id: The current Iceberg snapshot; None if no version had files.
         snapshots: How many snapshots this call published.
         files_added: How many files these added.
         files_removed: How many files these removed.
         catalog_table: The name of the table in the Iceberg catalog; None without a catalog.
-        mended: What Iceberg readers could not go by before, and can now.
-        set_aside: Files that could not be read, by the names under which they are kept.
+        mended: The problems of the metadata that were repaired.
+        set_aside: Files that could not be read, by their new names.
     """
 
     table: str
@@ -44,17 +44,17 @@ class PublishResult:
 
     @property
     def changed(self) -> bool:
-        """False if the table was published already as it is."""
+        """False if the newest version was already published."""
         return self.delta_version != self.previous_version
 
 
 @dataclass(frozen=True)
 class PublishProblem:
-    """What is wrong with what is published of a table.
+    """A problem of a published table.
 
     Attributes:
-        text: What is the case, in one line.
-        remedy: What mends it.
+        text: The problem, in one line.
+        remedy: The statements that fix it.
     """
 
     text: str
@@ -63,18 +63,18 @@ class PublishProblem:
 
 @dataclass(frozen=True)
 class PublishStatus:
-    """How far a table is published.
+    """The state of publishing of a table.
 
     Attributes:
-        table: How a statement refers to the table.
+        table: The table, as written in statements.
         delta_version: The newest version of the table.
-        published_version: The version that Iceberg readers see; None if there is none yet, and
-            then so are the others.
-        lag: How many versions Iceberg readers do not see.
+        published_version: The version that Iceberg readers see. This and the following attributes
+            are None if the table is not published.
+        lag: The number of versions that Iceberg readers do not see.
         snapshot_id: The current Iceberg snapshot; None if no version had files.
         metadata_location: The metadata file that Iceberg readers open.
         catalog_table: The name of the table in the Iceberg catalog; None without a catalog.
-        problems: What will not go away by waiting, each with what to run.
+        problems: Problems that need a call or a setting, each with its remedy.
     """
 
     table: str
@@ -99,22 +99,22 @@ def publish(
 ) -> PublishResult:
     """Publishes the newest version of a table as Iceberg metadata in its folder `metadata`.
 
-    Every commit since the last time becomes one Iceberg snapshot; the first time, the table as it
-    is. No data file is written or copied. Whoever else publishes at the same time does no harm.
-    With the settings `spark.icebergWriterCompat.catalog.*` it goes on in an Iceberg catalog.
+    Every commit since the last call becomes one Iceberg snapshot; the first call publishes the
+    newest version. No data file is written or copied. Concurrent calls are safe. With the settings
+    `spark.icebergWriterCompat.catalog.*` the table is published in an Iceberg catalog.
 
     Args:
         spark: A session that has the extension and Iceberg's library.
-        table: A table that has the feature, by name or path.
-        take_snapshot: An Iceberg snapshot that an Iceberg writer has committed past the table,
-            as `status` names it. The rows that it and those before it appended are appended to the
-            table, each once however often this is called, and published from there.
-        discard_snapshot: The same, to be left out instead, with those before it.
-        discard_changes: The metadata file in which an Iceberg writer has changed columns,
-            partitions or properties without a snapshot, as `status` names it. They become again
-            what they are in the Delta table.
-        mend: Look at all snapshots, and forget those that cannot be read.
-        anew: Begin a new line of metadata, whatever there is; its files stay where they are.
+        table: The name or path of a table with the feature.
+        take_snapshot: The id of the last snapshot that an Iceberg writer committed, as reported by
+            `status`. The rows of this snapshot and of those before it are appended to the Delta
+            table and published. Repeated calls append no row twice.
+        discard_snapshot: The same id, to discard these snapshots instead.
+        discard_changes: The metadata file in which an Iceberg writer changed columns, partitions
+            or properties without a snapshot, as reported by `status`. They are reset to those of
+            the Delta table.
+        mend: Read all snapshots, and remove those that cannot be read.
+        anew: Begin a new line of metadata, whatever metadata exists; existing files are kept.
     """
     by_others = (take_snapshot, discard_snapshot, discard_changes)
     if sum(way is not None for way in by_others) + mend + anew > 1:
@@ -142,11 +142,11 @@ def publish(
 
 
 def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:
-    """Tells how far a table, given by name or path, is published; it writes nothing.
+    """Returns the state of publishing of a table; writes nothing.
 
     Args:
         spark: A session that has the extension and Iceberg's library.
-        table: The table, by name or path.
+        table: The name or path of a table.
     """
     door, name = _jvm.require(spark), _jvm.table_name(table)
     with _jvm.without_stack():

@@ -1,4 +1,4 @@
-"""What mends a fault, as each way to work with tables takes it."""
+"""Remedies, in SQL, in Python and as commands."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remedy:
-    """Statements that mend a fault, to be run in this order; none where nothing can be run.
+    """The statements that fix a problem, to be run in this order; empty if there are none.
 
     Attributes:
-        sql: In SQL; where SQL has no statement for it, the call in Python or the command.
+        sql: In SQL; if SQL has no statement for it, the Python call or the command.
         python: In Python.
-        command: At the command line; SQL where the command line has no verb for it.
+        command: As commands; SQL if the command line has no subcommand for it.
     """
 
     sql: tuple[str, ...]
@@ -20,5 +20,5 @@ class Remedy:
     command: tuple[str, ...]
 
     def __str__(self) -> str:
-        """What it is in Python, one statement a line."""
+        """The Python statements, one per line."""
         return "\n".join(self.python)

@@ -1,7 +1,7 @@
-"""What a check answers: typed, frozen values, and the ways to show them.
+"""Reports as frozen dataclasses, and their representations.
 
-The JVM writes a report as JSON, and this module only reads and shows it: every rule, its text and
-every verdict is the JVM's.
+The JVM makes a report as JSON; this module reads and shows it. Rules, texts and severities come
+from the JVM.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ PlaceKind = Literal[
 
 @dataclass(frozen=True)
 class Place:
-    """Where a finding is.
+    """The place of a finding.
 
     Attributes:
-        kind: What the place is.
+        kind: The kind of the place.
         name: The SQL path of a column, the key of a property, the name of a feature, or the path
             of a file; empty for the protocol.
         id: The id of a column.
@@ -45,29 +45,29 @@ class Place:
     value: str | None
 
     def __str__(self) -> str:
-        """The place in a few words."""
+        """The place in one line."""
         return _text.place(self)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a rule has to say.
+    """A violation of a rule, or a fact worth knowing.
 
     Attributes:
         rule: The id of the rule, as `explain` takes it.
-        clauses: Where the rule comes from.
-        severity: `error` for a violation, `info` for what enabling does by itself.
-        place: Where it was found.
+        clauses: The sources of the rule.
+        severity: `error`, `warning` or `info`; docs/report.md describes them.
+        place: The place of the finding.
         files: The number of data files concerned.
-        examples: At most five of what was found.
+        examples: The paths of at most five of them.
         found: What was found.
-        required: What must hold.
-        why: Why it matters.
-        remedy: What mends it.
+        required: The requirement.
+        why: What goes wrong otherwise.
+        remedy: The statements that fix it.
         first_version: The version that broke the rule; of a history.
         first_timestamp: The time of that version; of a history.
         operation: The operation that wrote that version; of a history.
-        mended_version: The version that mended it; of a history.
+        mended_version: The version that fixed it; of a history.
     """
 
     rule: str
@@ -87,7 +87,7 @@ class Finding:
 
     @property
     def fix(self) -> list[str]:
-        """What mends it in Python: statements to run in this order."""
+        """The Python statements that fix it, to be run in this order."""
         return list(self.remedy.python)
 
 
@@ -98,8 +98,8 @@ class Feature:
     Attributes:
         name: Its name in the protocol.
         supported: Whether the protocol lists it.
-        active: Whether the table makes use of it.
-        enabled: Whether the property that switches it on is on; None if it has none.
+        active: Whether it is in use.
+        enabled: Whether its table property is `true`; None if it has no property.
         allowed: Whether a table with icebergWriterCompatV1 may have it.
     """
 
@@ -112,12 +112,12 @@ class Feature:
 
 @dataclass(frozen=True)
 class Enabling:
-    """What it takes to switch the feature on.
+    """How the feature can be switched on.
 
     Attributes:
-        verdict: `enabled` where it is on already.
-        reason: What the verdict rests on.
-        files_to_rewrite: The number of data files that have to be written anew.
+        verdict: `enabled` if the feature is already on.
+        reason: The reason of the verdict.
+        files_to_rewrite: The number of data files that have to be rewritten.
         bytes_to_rewrite: Their size.
         exact: False if the figures are estimated from metadata.
     """
@@ -131,7 +131,7 @@ class Enabling:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a table is, whatever the rules say."""
+    """General facts about a table."""
 
     reader_version: int
     writer_version: int
@@ -184,9 +184,9 @@ class Step:
     """A step of a plan.
 
     Attributes:
-        name: What kind of step it is; `drop` is a statement that is run first.
+        name: The kind of the step; `drop` is a statement that is run first.
         what: What is done.
-        files: The number of files it is about; None if it is about none.
+        files: The number of files concerned; None if the step is not about files.
         bytes: Their size.
     """
 
@@ -198,13 +198,13 @@ class Step:
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Live data files with one fate for the same reasons.
+    """Live data files with the same verdict for the same reasons.
 
     Attributes:
-        verdict: `blocked` where writing them anew would not help.
-        reason: Why.
-        rules: The rules that they would break as they are.
-        files: How many they are.
+        verdict: `keep`, `rewrite`, or `blocked` if a rewrite would not help.
+        reason: The reason of the verdict.
+        rules: The rules that they would break without a rewrite.
+        files: The number of files.
         bytes: Their size.
         examples: The paths of at most five of them.
     """
@@ -219,16 +219,16 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the feature is to be switched on for a table.
+    """The plan to switch the feature on for a table.
 
     Attributes:
-        mode: `none` where it is on, `metadata` where every data file stays as it is.
+        mode: `none` if it is on, `metadata` if no data file is written, `rewrite` or `blocked`.
         steps: What is done, in this order.
-        groups: What becomes of the data files.
-        files_to_rewrite: The number of data files that have to be written anew.
+        groups: What is done with the data files.
+        files_to_rewrite: The number of data files that have to be rewritten.
         bytes_to_rewrite: Their size.
-        remedies: What takes away what stands in the way: run first if it was asked for with
-            `drop`, left to the user otherwise.
+        remedies: The remedies of the blockers: with `drop`, they are run first; otherwise the user
+            has to run them.
     """
 
     mode: Literal["none", "metadata", "rewrite", "blocked"]
@@ -241,24 +241,24 @@ class Plan:
 
 @dataclass(frozen=True)
 class Report:
-    """What is to be said about one table.
+    """A report on one table.
 
     Attributes:
-        kind: Which question this answers.
-        table: The table, as a statement spells it.
-        location: Its folder; None where it does not exist yet.
-        version: The version looked at; None where there is none yet.
+        kind: The function that made the report.
+        table: The table, as written in statements.
+        location: Its folder; None if the table does not exist yet.
+        version: The version that was checked; None if the table does not exist yet.
         timestamp: The time of that version.
-        profile: Which texts of the rules were applied.
+        profile: The profile that was applied.
         enabled: Whether the feature is on.
-        compliant: Whether the feature is on and no finding is a violation.
-        statement: The statement that `would_break` was asked about.
-        facts: What the table is.
+        compliant: Whether the feature is on and no finding is an `error`.
+        statement: The statement that was passed to `would_break`.
+        facts: General facts about the table.
         columns: The schema, parents before children.
-        findings: Everything that was found.
+        findings: All findings.
         audit: What `verify` has read.
         history: The versions that `history` has read.
-        plan: How the feature is to be switched on; of a plan.
+        plan: The plan to switch the feature on; of a dry run.
     """
 
     kind: Kind
@@ -298,11 +298,11 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The answer in a few words."""
+        """The verdict in one line."""
         return _text.verdict(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values, which `from_dict` reads."""
+        """The report as dicts and lists, which `from_dict` reads."""
         return {"format": _codec.FORMAT, **_codec.encode(self)}
 
     def to_json(self) -> str:
@@ -314,7 +314,7 @@ class Report:
         return _data_frame((self,), self._spark)
 
     def to_html(self) -> str:
-        """The report as one HTML page that needs nothing else."""
+        """The report as an HTML page without external resources."""
         return _html.page(Reports((self,)))
 
     def _repr_html_(self) -> str:
@@ -325,16 +325,16 @@ class Report:
         return _text.report(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy or pickle leaves the session behind."""
+        """A copy or pickle does not contain the session."""
         return vars(self) | {"_spark": None}
 
 
 @dataclass(frozen=True)
 class TableError:
-    """A table that could not be looked at.
+    """A table that could not be read.
 
     Attributes:
-        table: The name or path that was asked for.
+        table: The name or path as it was given.
         condition: The error's condition, if it has one.
         message: What went wrong.
     """
@@ -344,7 +344,7 @@ class TableError:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as plain values."""
+        """The error as a dict."""
         error = {"condition": self.condition, "message": self.message}
         return {"table": self.table, "error": error}
 
@@ -355,14 +355,14 @@ class TableError:
 
 @dataclass(frozen=True)
 class Reports(Sequence["Report | TableError"]):
-    """What is to be said about several tables, in the order they were asked for."""
+    """Reports on several tables, in the order in which they were given."""
 
     entries: tuple[Report | TableError, ...]
     _spark: SparkSession | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], spark: SparkSession | None = None) -> Reports:
-        """Reads what `to_dict` has written; the session is the one that `to_df` uses."""
+        """Reads the result of `to_dict`; `to_df` uses the session."""
         _codec.require_format(value)
         entries = (
             _codec.decode(TableError, {"table": entry["table"], **entry["error"]}, "error")
@@ -374,36 +374,36 @@ class Reports(Sequence["Report | TableError"]):
 
     @property
     def compliant(self) -> bool:
-        """Whether every table could be looked at and complies."""
+        """Whether every table could be read and complies."""
         return all(isinstance(entry, Report) and entry.compliant for entry in self.entries)
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """The tables that could be looked at."""
+        """The reports on tables that could be read."""
         return tuple(entry for entry in self.entries if isinstance(entry, Report))
 
     @property
     def errors(self) -> tuple[TableError, ...]:
-        """The tables that could not be looked at."""
+        """The errors of tables that could not be read."""
         return tuple(entry for entry in self.entries if isinstance(entry, TableError))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything that was found, in all tables."""
+        """All findings, of all tables."""
         return tuple(finding for report in self.reports for finding in report.findings)
 
     @property
     def violations(self) -> tuple[Finding, ...]:
-        """The findings that break a rule, in all tables."""
+        """The findings that break a rule, of all tables."""
         return tuple(finding for report in self.reports for finding in report.violations)
 
     @property
     def verdict(self) -> str:
-        """The answer in a few words."""
+        """The verdict in one line."""
         return _text.overall(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The reports as plain values, which `from_dict` reads."""
+        """The reports as dicts and lists, which `from_dict` reads."""
         tables = [entry.to_dict() for entry in self.entries]
         return {"format": _codec.FORMAT, "compliant": self.compliant, "tables": tables}
 
@@ -414,12 +414,12 @@ class Reports(Sequence["Report | TableError"]):
     def to_df(self) -> DataFrame:
         """All findings as a DataFrame, with the columns of the SQL functions.
 
-        A table that could not be looked at is a row of severity `error` without a rule.
+        A table that could not be read is a row of severity `error` without a rule.
         """
         return _data_frame(self.entries, self._spark)
 
     def to_html(self) -> str:
-        """The reports as one HTML page that needs nothing else."""
+        """The reports as an HTML page without external resources."""
         return _html.page(self)
 
     def _repr_html_(self) -> str:
@@ -430,11 +430,11 @@ class Reports(Sequence["Report | TableError"]):
         return _text.reports(self)
 
     def __len__(self) -> int:
-        """The number of tables asked for."""
+        """The number of tables."""
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Report | TableError]:
-        """The answers in order."""
+        """The reports and errors in order."""
         return iter(self.entries)
 
     @overload
@@ -444,24 +444,24 @@ class Reports(Sequence["Report | TableError"]):
     def __getitem__(
         self, index: int | slice
     ) -> Report | TableError | Sequence[Report | TableError]:
-        """The answer at an index, or several of them."""
+        """The report or error at an index, or several of them."""
         return self.entries[index]
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy or pickle leaves the session behind."""
+        """A copy or pickle does not contain the session."""
         return vars(self) | {"_spark": None}
 
 
 @dataclass(frozen=True)
 class RuleText:
-    """What `explain` says about a rule.
+    """The text of a rule.
 
     Attributes:
         rule: Its id.
-        statement: What must hold.
-        why: Why it matters.
-        clauses: Where it comes from.
-        checked: What it is about: a version of the table, a change, an action, or a data file.
+        statement: The requirement.
+        why: What goes wrong otherwise.
+        clauses: Its sources.
+        checked: What it applies to: a version of the table, a change, an action, or a data file.
     """
 
     rule: str
@@ -476,7 +476,7 @@ class RuleText:
         return _codec.decode(cls, value, "rule")
 
     def to_dict(self) -> dict[str, Any]:
-        """The text as plain values."""
+        """The text as a dict."""
         return dict(_codec.encode(self))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Sessions that have the extension."""
+"""Configures sessions with the extension."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from iceberg_writer_compat import _jars, _jvm
 
-# What delta-spark depends on for catalogs and engines other than Spark's own, and the Scala
-# library that Spark brings along.
+# Dependencies of delta-spark that are not needed with Spark's own catalog, and the Scala library,
+# which Spark contains.
 _UNNEEDED = ("io.delta:delta-kernel-*", "io.unitycatalog:*", "org.scala-lang:*")
 
-# Iceberg's library, alone or with all that its Spark connector has.
+# Iceberg's library, alone or as part of its Spark connector.
 _ICEBERG = ("iceberg-core", "iceberg-spark-runtime")
 
 
@@ -34,15 +34,15 @@ def configure_spark_with_iceberg_writer_compat(
 ) -> SparkSession.Builder:
     """Configures a session builder for Delta Lake with `icebergWriterCompatV1`.
 
-    What the builder has already stays: jars, packages, extensions and the session catalog. Its
-    `getOrCreate` checks that commits are guarded, and raises `NotInstalledError` if they are not.
+    Jars, packages, extensions and the session catalog of the builder are kept. Its `getOrCreate`
+    checks that the extension is installed, and raises `NotInstalledError` if it is not.
 
-    Delta Lake comes in the version of the installed package delta-spark, unless the builder has a
-    jar or package of it already. A version that was not tested gives a warning.
+    The version of Delta Lake is that of the installed package delta-spark, unless the builder has a
+    jar or package of Delta Lake. A version that was not tested causes a warning.
 
     Args:
-        builder: The builder, which is changed and returned.
-        extra_packages: Maven coordinates to load besides Delta Lake.
+        builder: The builder, which is modified and returned.
+        extra_packages: Maven coordinates to load in addition to Delta Lake.
 
     Raises:
         NotInstalledError: if the installed delta-spark is too old.
@@ -66,7 +66,7 @@ def _set_jars(builder: SparkSession.Builder, extra_packages: list[str]) -> None:
     jars = _entries(builder, "spark.jars")
     packages = _entries(builder, "spark.jars.packages")
     packages += [package for package in extra_packages if package not in packages]
-    # Two copies of Delta in one class path would leave it to chance which of them is used.
+    # With two copies of Delta on the class path, it would be undefined which one is used.
     delta_chosen = any("delta-spark_" in entry for entry in jars + packages)
     delta = version("delta-spark")
     if not delta_chosen:
@@ -90,7 +90,7 @@ def _exclude_unneeded(builder: SparkSession.Builder, packages: Sequence[str]) ->
         pattern
         for pattern in _UNNEEDED
         if pattern not in excludes
-        # An exclude would also hide a package that is asked for by name.
+        # An exclude would also exclude a package that is requested by name.
         and not any(package.startswith(pattern.removesuffix("*")) for package in packages)
     ]
     builder.config("spark.jars.excludes", ",".join(excludes))
@@ -116,12 +116,12 @@ def _check_on_creation(builder: SparkSession.Builder) -> None:
             vars(session)["stop"] = partial(_publish_and_stop, door, session.stop)
         return session
 
-    # Delta's helper takes nothing but a SparkSession.Builder itself, so a subclass would not do.
+    # Delta's helper accepts only SparkSession.Builder itself, not a subclass.
     vars(builder)["getOrCreate"] = get_or_create
 
 
 def _publish_and_stop(door: Any, stop: Callable[[], None]) -> None:
-    # A session that is being stopped can publish nothing any more. The JVM may be gone already.
+    # A stopping session cannot publish any more. The JVM may have ended already.
     with suppress(Py4JError):
         door.awaitPublishing()
     stop()

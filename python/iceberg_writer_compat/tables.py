@@ -1,4 +1,4 @@
-"""The feature on tables, and on the new tables of a session."""
+"""Switches the feature on and off, for a table or for the new tables of a session."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Mode = Literal["auto", "metadata", "rewrite"]
 
 @dataclass(frozen=True)
 class EnableResult:
-    """What enabling did.
+    """The result of enabling.
 
     Attributes:
         table: The name or path of the table; None for new tables of the session.
         changed: False if the feature was on before.
-        version: The newest version of the table now; None without a table, as for the mode.
-        mode: Which way it went; `none` if the feature was on before.
-        files_rewritten: How many data files were written anew.
-        bytes_rewritten: Their size before.
-        files_kept: How many data files stayed as they were.
-        orphans: Folders of the table, from runs that were interrupted or overtaken, with files
-            that belong to no version. `VACUUM` removes them.
-        warnings: What failed after the commit, which stands; or what `check` warns of in a table
-            that has the feature.
+        version: The newest version of the table; like the mode, None without a table.
+        mode: `metadata` or `rewrite`; `none` if the feature was on before.
+        files_rewritten: The number of data files that were rewritten.
+        bytes_rewritten: Their size before the rewrite.
+        files_kept: The number of data files that were kept.
+        orphans: Folders of the table with files that belong to no version, from runs that were
+            interrupted or lost a race. `VACUUM` removes them.
+        warnings: Failures after the commit, which is not undone; or the warnings of `check` for a
+            table that has the feature.
     """
 
     table: str | None
@@ -47,7 +47,7 @@ class EnableResult:
 
 @dataclass(frozen=True)
 class DisableResult:
-    """What disabling did.
+    """The result of disabling.
 
     Attributes:
         table: The name or path of the table; None for new tables of the session.
@@ -89,19 +89,18 @@ def enable_iceberg_writer_compat(
 ) -> EnableResult | Report:
     """Switches `icebergWriterCompatV1` on for a table, given by name or path.
 
-    Without a table, new tables of the session have the feature from now on. A table that exists
-    gets it by one commit, which enters its data files in the log again; files that cannot stay as
-    they are can be written anew before it. What stands in the way is refused all at once, each
-    with the statement that mends it.
+    Without a table, new tables of the session have the feature from now on. An existing table gets
+    the feature in one commit, which adds its data files to the log again; files that cannot be kept
+    can be rewritten first. Blockers are reported all at once, each with its remedy.
 
     Args:
         spark: A session that has the extension.
         table: A name or path.
-        mode: `metadata` never writes a data file, `rewrite` writes those anew that cannot stay,
-            and `auto` does so only with `rewrite`.
-        rewrite: Whether `auto` may write data files anew.
-        dry_run: Answer with the plan as a report, and change nothing.
-        drop: What may be taken away that stands in the way: `constraints`, `change-data-feed`,
+        mode: `metadata` never writes a data file, `rewrite` rewrites files that cannot be kept, and
+            `auto` does so only with `rewrite=True`.
+        rewrite: Whether `auto` may rewrite data files.
+        dry_run: Return the plan as a report, and change nothing.
+        drop: The blockers to remove: `constraints`, `change-data-feed`,
             `defaults`, `row-tracking`, `deletion-vectors`, `checkpoint-protection`,
             `generated-columns`, `identity-columns` and `invariants`.
     """
@@ -110,12 +109,12 @@ def enable_iceberg_writer_compat(
     name = _name(table)
     if name is None:
         if mode != "auto" or rewrite or dry_run or drop:
-            raise TypeError("mode, rewrite, dry_run and drop are about a table; name one.")
+            raise TypeError("mode, rewrite, dry_run and drop need a table.")
         changed = not facade.isEnabledByDefault(session)
         facade.enableByDefault(session)
         return EnableResult(None, changed)
     if isinstance(drop, str):
-        raise TypeError("drop is a list of names, such as ['constraints'].")
+        raise TypeError("drop must be a list of names, such as ['constraints'].")
     asked = (session, name, mode, rewrite, list(drop))
     with _jvm.without_stack():
         if dry_run:
@@ -128,7 +127,7 @@ def enable_iceberg_writer_compat(
 def disable_iceberg_writer_compat(
     spark: SparkSession, table: str | os.PathLike[str] | None = None
 ) -> DisableResult:
-    """Takes `icebergWriterCompatV1` out of a table, given by name or path.
+    """Drops `icebergWriterCompatV1` from a table, given by name or path.
 
     Without a table, new tables of the session have the feature only if they ask for it.
     """

@@ -1,4 +1,4 @@
-"""Published tables, read by engines that know nothing of Delta, beside Delta itself."""
+"""Reads published tables with Iceberg readers and with Delta, and compares the results."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def prove(
 ) -> Proof:
     """Compares what Iceberg readers see of a published table with what Delta sees.
 
-    Each reader reads every row of every version that is asked for, which takes its time on a
-    large table. Nothing is written.
+    Each reader reads all rows of all requested versions, which can take long for a large table.
+    Nothing is written.
 
     Args:
         spark: A session that has the extension and Iceberg's library.
-        table: A table that is published, by name or path.
-        readers: The readers, of `pyiceberg`, `duckdb`, `iceberg-spark` and `iceberg-core`; by
-            default those that are installed.
+        table: The name or path of a published table.
+        readers: Some of `pyiceberg`, `duckdb`, `iceberg-spark` and `iceberg-core`; by default all
+            that are installed.
         versions: How many of the newest published versions to read by time travel; None for all.
-        checks: The checks, of `schema`, `rows`, `values`, `versions`, `filters` and `aggregates`;
-            by default all.
-        metadata_location: The metadata to read instead of what was published last.
-        progress: Is called with what comes next.
+        checks: Some of `schema`, `rows`, `values`, `versions`, `filters` and `aggregates`; by
+            default all.
+        metadata_location: The metadata file to read instead of the one that was published last.
+        progress: Called with the name of each step.
     """
     door, name = _jvm.require(spark), _jvm.table_name(table)
     wanted = _chosen("reader", readers, READERS)
@@ -110,7 +110,7 @@ def prove(
 
 
 def _chosen(what: str, wanted: Collection[_T] | None, known: tuple[_T, ...]) -> tuple[_T, ...]:
-    """What is asked for, in the order of all."""
+    """The requested names, in the order of all names."""
     if isinstance(wanted, str):
         raise TypeError(f"Several {what}s are given as a list, but this is the text {wanted!r}.")
     for name in wanted or ():
@@ -121,7 +121,7 @@ def _chosen(what: str, wanted: Collection[_T] | None, known: tuple[_T, ...]) -> 
 
 @dataclass(frozen=True)
 class _Opened:
-    """A reader, or why there is none."""
+    """A reader, or the reason why it is missing."""
 
     facts: ReaderFacts
     reader: Reader | None
@@ -140,7 +140,7 @@ def _open(
             facts = ReaderFacts(name, KINDS[name].library(spark), None)
         except MissingReader as missing:
             if required:
-                text = f"The reader {name} is not installed.\nIt comes with: {missing}"
+                text = f"The reader {name} is not installed.\nInstall it with: {missing}"
                 raise ReaderNotInstalledError(text) from None
             opened.append(_Opened(ReaderFacts(name, None, str(missing)), None, None))
             continue
@@ -149,8 +149,8 @@ def _open(
         except Exception as error:
             opened.append(_Opened(facts, None, _reason(error)))
     if all(one.facts.library is None for one in opened):
-        ways = "".join(f"\n{one.facts.name} comes with: {one.facts.missing}" for one in opened)
-        raise ReaderNotInstalledError(f"No reader of Iceberg tables is installed.{ways}")
+        ways = "".join(f"\nInstall {one.facts.name} with: {one.facts.missing}" for one in opened)
+        raise ReaderNotInstalledError(f"No Iceberg reader is installed.{ways}")
     return opened
 
 
@@ -161,7 +161,7 @@ def _outcomes(
     check: Check,
     sums: dict[str, Sums],
 ) -> Iterator[Outcome]:
-    """How each reader does in a check; the sums are noted that it finds."""
+    """The outcomes of a check for each reader; also records the checksums."""
     from iceberg_writer_compat.proving import checks
 
     ask = checks.CHECKS[check](delta, published)
@@ -173,7 +173,7 @@ def _outcomes(
             if one.reason is not None:
                 yield Outcome(name, check, "could not run", 0, 0, one.reason, ())
         elif checks.offers(one.reader, check):
-            # Nobody knows what a reader may raise.
+            # Readers may raise any exception.
             try:
                 found = ask(one.reader)
             except Exception as error:
@@ -212,14 +212,14 @@ def _catalog_table(spark: SparkSession, name: str) -> str | None:
 
 
 def _anew(table: str, location: str, catalog_table: str | None) -> str:
-    """How to publish a table whole; a catalog would go on with what it has."""
+    """How to publish a table from scratch; a catalog would continue with its metadata."""
     drop = "" if catalog_table is None else f"drop {catalog_table} in its catalog without purging, "
     folder = location.rpartition("/")[0]
     return f"{drop}remove {folder} and run: iceberg-writer-compat publish {table}"
 
 
 def _advised(outcomes: Sequence[Outcome], again: str) -> Iterator[Outcome]:
-    """The outcomes, with what to do, which depends on whether other readers see the same."""
+    """The outcomes with advice, which depends on whether other readers see the same."""
     asked: dict[Check, int] = {}
     differing: dict[tuple[Check, str, int, str | None], int] = {}
     for outcome in outcomes:
@@ -233,13 +233,13 @@ def _advised(outcomes: Sequence[Outcome], again: str) -> Iterator[Outcome]:
         for d in outcome.differences:
             key = (outcome.check, d.place, d.version, d.filter)
             if d.fault is not None:
-                advice = f"Mind this when you read the table by {outcome.reader}."
+                advice = f"Take this into account when you read the table with {outcome.reader}."
             elif differing[key] == asked[outcome.check]:
-                advice = f"What is published is wrong. To publish the table whole, {again}"
+                advice = f"The published metadata is wrong. To publish from scratch, {again}"
             else:
                 advice = (
-                    f"Not every reader sees this: what is published is wrong, or {outcome.reader} "
-                    f"is. To publish the table whole, {again}"
+                    f"Not every reader sees this: {outcome.reader} or the published metadata is "
+                    f"wrong. To publish from scratch, {again}"
                 )
             advised.append(replace(d, advice=advice))
         yield replace(outcome, differences=tuple(advised))

@@ -1,4 +1,4 @@
-"""The checks: each asks Delta first, and then compares what a reader says."""
+"""The checks: each reads with Delta first, and then compares the result of a reader."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MISSING = "no such column"
 
 @dataclass(frozen=True)
 class Published:
-    """What is published of a table.
+    """The published versions of a table.
 
     Attributes:
         version: The version that readers see.
-        snapshots: The id of the snapshot of each version that is read by time travel.
+        snapshots: The snapshot id of each version that is read by time travel.
     """
 
     version: int
@@ -35,7 +35,7 @@ class Published:
 
 @dataclass
 class Compared:
-    """How many things were compared and left out, what differs, and the sums of all rows."""
+    """The numbers of comparisons made and left out, the differences, and the checksums."""
 
     number: int = 0
     left_out: int = 0
@@ -51,7 +51,7 @@ class Compared:
         condition: str | None = None,
         fault: str | None = None,
     ) -> None:
-        """Notes a difference."""
+        """Records a difference."""
         found = Difference(place, version, condition, str(delta), str(reader), fault, "")
         self.differences.append(found)
 
@@ -72,7 +72,7 @@ def schema(delta: Delta, published: Published) -> Ask:
 
 
 def rows(delta: Delta, published: Published) -> Ask:
-    """The number of rows, as quickly as a reader can tell it."""
+    """The number of rows, by the fastest way of the reader."""
     expected = delta.sums(published.version).rows
 
     def ask(reader: Reader) -> Compared:
@@ -115,7 +115,7 @@ def versions(delta: Delta, published: Published) -> Ask:
 
 
 def filters(delta: Delta, published: Published) -> Ask:
-    """The number of rows that pass filters on every column that metadata may have bounds of."""
+    """The number of rows that pass filters on each column that can have bounds."""
     wanted = delta.filters(published.version, _prunable(delta, published.version))
     expected = delta.counts(published.version, [one.spark() for one in wanted])
     partitions = delta.partitions(published.version)
@@ -144,7 +144,7 @@ def filters(delta: Delta, published: Published) -> Ask:
 
 
 def aggregates(delta: Delta, published: Published) -> Ask:
-    """Least and greatest values, and how many there are, which a reader may take from metadata."""
+    """Minimum, maximum and count, which a reader may take from metadata."""
     paths = _prunable(delta, published.version)
     expected = delta.extremes(published.version, paths)
 
@@ -172,7 +172,7 @@ CHECKS: dict[Check, Callable[[Delta, Published], Ask]] = {
 
 
 def offers(reader: Reader, check: Check) -> bool:
-    """Whether a reader has anything that can be checked so."""
+    """Whether the check applies to a reader."""
     return check != "aggregates" or type(reader).extremes is not Reader.extremes
 
 
@@ -182,7 +182,7 @@ def _prunable(delta: Delta, version: int) -> list[Path]:
 
 
 def _same(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> bool:
-    """Whether two values are the same, where the least of the two zeros may be either."""
+    """Whether two values are the same; the minimum may be either zero."""
 
     def checksum(column: pa.ChunkedArray) -> Sums:
         batch = pa.RecordBatch.from_arrays([column.combine_chunks()], ["value"])
@@ -241,7 +241,7 @@ def _compare_sums(
         fault = _EMPTY_FOR_NULL if path in known else None
         right, got = _shown(ours, path), _shown(theirs, path)
         found.differ(delta.name(path, version), version, right, got, fault=fault)
-    # Values that are all there may still belong to other rows.
+    # All values may be there but belong to other rows.
     if not whole and known == set(wrong):
         right, got = _shown(ours, WHOLE_ROW), _shown(theirs, WHOLE_ROW)
         found.differ("whole rows", version, right, got)
@@ -249,7 +249,7 @@ def _compare_sums(
 
 
 def _at(sums: Sums, path: Path) -> Sum | None:
-    """The sum of a column; None if there is no such."""
+    """The checksum of a column; None if it is missing."""
     return sums.columns.get(path) if sums.rows else Sum()
 
 

@@ -1,13 +1,14 @@
-"""Checksums of columns, the same whatever order rows come in and whichever engine reads them.
+"""Checksums of columns that do not depend on the order of rows or on the engine.
 
 A column is a leaf of the schema. Its checksum is the sum, modulo 2^64, of a 64-bit hash of each
-row's value; what stands above the leaf is part of the value. So a null struct is not a struct of
-nulls, a null list is not an empty one, and elements have an order, which entries of a map do not.
+row's value, which includes the levels above the leaf. So a null struct differs from a struct of
+nulls, and a null list from an empty one. The order of elements counts, that of map entries does
+not.
 
 Numbers are hashed by value and not by width, timestamps by their microseconds, text and binary by
-their bytes. Every NaN is the same; 0.0 and -0.0 are not, save where zeros are said to be equal.
+their bytes. All NaNs are equal; 0.0 and -0.0 differ, except in columns given as `equal_zeros`.
 
-This module goes to Spark's executors by value: it may use nothing of this package.
+This module is sent to Spark's executors by value, so it must not import from this package.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from pyspark.sql import DataFrame
 Path: TypeAlias = tuple[str, ...]
 Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 
-# The checksum under this path is of whole rows: it tells whether values that are all there still
-# stand side by side.
+# The path of the checksum of whole rows, which differs if values belong to other rows.
 WHOLE_ROW: Path = ()
 
 _NULL = np.uint64(0x6E756C6C)
@@ -40,7 +40,7 @@ _SIGN = np.uint64(0x8000000000000000)
 
 @dataclass(frozen=True)
 class Rules:
-    """What counts as the same value.
+    """Which values count as equal.
 
     Attributes:
         equal_zeros: The columns in which 0.0 and -0.0 are the same.
@@ -53,7 +53,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Sum:
-    """The checksum of a column, and in how many rows it is null."""
+    """The checksum of a column, and the number of rows in which it is null."""
 
     checksum: int = 0
     nulls: int = 0
@@ -92,8 +92,8 @@ def of_batches(batches: Iterable[pa.RecordBatch], rules: Rules) -> Sums:
 
 
 def of_frame(frame: DataFrame, rules: Rules) -> Sums:
-    """The checksums of all rows of a DataFrame, made where the rows are."""
-    # PySpark takes a dot or backtick in the name of a column for syntax here.
+    """The checksums of all rows of a DataFrame, computed on the executors."""
+    # PySpark would parse a dot or backtick in the name of a column.
     numbered = frame.toDF(*map(str, range(len(frame.columns))))
     with _this_python(frame.sparkSession.sparkContext):
         found = numbered.mapInArrow(_in_spark(rules, frame.columns), "sums STRING").collect()
@@ -106,7 +106,7 @@ def of_frame(frame: DataFrame, rules: Rules) -> Sums:
 
 @contextmanager
 def _this_python(context: SparkContext) -> Iterator[None]:
-    """Where the executor is this machine, its Python is this one, which has what is needed."""
+    """Makes local executors use the Python of this process, which has the needed packages."""
     before = context.pythonExec
     if str(context.master).startswith("local"):
         context.pythonExec = sys.executable
@@ -139,7 +139,7 @@ def _of_batch(batch: pa.RecordBatch, rules: Rules) -> Sums:
 
 
 def _leaves(array: pa.Array, path: Path, rules: Rules) -> Iterator[tuple[Path, Hashes]]:
-    """For each leaf, the hashes of what an array of values holds there."""
+    """For each leaf, the hashes of the values of an array."""
     kind = array.type
     if pa.types.is_struct(kind):
         valid = _valid(array)
@@ -174,7 +174,7 @@ def _as_list(array: pa.MapArray) -> pa.ListArray:
 
 
 def _gathered(lists: pa.ListArray, hashes: Hashes, rules: Rules) -> Hashes:
-    """The hash of each list, from those of the elements of all."""
+    """The hash of each list, from the hashes of all elements."""
     lengths = _lengths(lists)
     ends = np.cumsum(lengths)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
@@ -229,7 +229,7 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 def _nulls(hashes: Hashes, depth: int) -> int:
-    """How many of the hashes are of null, or of null in a struct of such a depth."""
+    """How many hashes are those of null, or of null in structs of this depth."""
     found, null = 0, np.full(1, _NULL)
     for _ in range(depth):
         found += int(np.count_nonzero(hashes == null))

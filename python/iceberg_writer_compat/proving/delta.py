@@ -1,4 +1,4 @@
-"""What Delta Spark says of a table: what every reader has to say as well."""
+"""Reads a table with Delta Spark; the readers are compared with its results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from iceberg_writer_compat.proving.checksums import WHOLE_ROW, Path, Rules, Sums
 from iceberg_writer_compat.proving.filters import Filter, Operation, Value
 from iceberg_writer_compat.proving.schemas import Node
 
-# So many expressions go into one query.
+# The maximal number of expressions per query.
 _AT_ONCE = 200
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """The number of values of a column that are not null, the least and the greatest."""
+    """The number of values of a column that are not null, the minimum and the maximum."""
 
     path: Path
     row: pa.Table
@@ -37,7 +37,7 @@ class Delta:
     """A table, read by Delta Spark."""
 
     def __init__(self, spark: SparkSession, table: str) -> None:
-        """A table as a statement names it."""
+        """A table, as written in statements."""
         self._spark, self._table = spark, table
         self._door = _jvm.require(spark)
         self.nodes = cache(self._nodes)
@@ -49,7 +49,7 @@ class Delta:
         return _jvm.version_of(self._spark, self._table, version)
 
     def has(self, version: int) -> bool:
-        """Whether a version can still be read: its log and its files may be gone."""
+        """Whether a version can still be read; its log or files may have been removed."""
         try:
             self.nodes(version)
             self.sums(version)
@@ -58,20 +58,20 @@ class Delta:
         return True
 
     def name(self, path: Path, version: int) -> str:
-        """A column as a statement names it."""
+        """A column, as written in statements."""
         known = self._columns(version).get(path)
         return ".".join(path) if known is None else str(known["name"])
 
     def leaves(self, version: int) -> dict[Path, str]:
-        """The columns that have checksums, and how a statement names them."""
+        """The columns that have checksums, and their names in statements."""
         paths = self.sums(version).columns
         return {path: self.name(path, version) for path in paths if path != WHOLE_ROW}
 
     def rules(self, version: int, empty_for_null: bool = False) -> Rules:
-        """What counts as the same value in a version.
+        """Which values count as equal in a version.
 
-        A partition value is text in Delta's log and a number in Iceberg's metadata, where the two
-        zeros are one.
+        A partition value is text in Delta's log and a number in Iceberg's metadata, which does not
+        distinguish the two zeros.
         """
         return Rules(self.partitions(version), empty_for_null)
 
@@ -81,8 +81,8 @@ class Delta:
         return frozenset(path for path, column in columns.items() if column["partition"])
 
     def extremes(self, version: int, paths: Sequence[Path]) -> list[Extremes]:
-        """The extremes of columns, by reading all rows."""
-        # Delta answers a question for extremes alone from its statistics.
+        """The minimum and maximum of columns, by reading all rows."""
+        # Delta would answer a query of min and max alone from its statistics.
         read_all = F.sum(F.lit(1))
         found: list[Extremes] = []
         for some in _groups(paths, _AT_ONCE // 3):
@@ -103,7 +103,7 @@ class Delta:
         return found
 
     def filters(self, version: int, paths: Sequence[Path]) -> list[Filter]:
-        """Filters that metadata may answer: by extremes and a value between, null and NaN."""
+        """Filters that metadata may answer: by minimum, maximum, a value between, null and NaN."""
         return [
             wanted
             for some in _groups(paths, _AT_ONCE // 3)
@@ -112,7 +112,7 @@ class Delta:
         ]
 
     def counts(self, version: int, conditions: Sequence[str]) -> list[int]:
-        """The number of rows that meet each condition, by reading all rows."""
+        """The number of rows that pass each filter, by reading all rows."""
         return [
             int(count)
             for some in _groups(conditions, _AT_ONCE)
@@ -138,7 +138,7 @@ class Delta:
         return {tuple(column["path"]): column for column in json.loads(text)}
 
     def _values(self, version: int, paths: Sequence[Path]) -> Iterator[tuple[Path, pa.Table]]:
-        """For each column the least value, one in the middle and the greatest; NaN is none."""
+        """For each column the minimum, a value in the middle and the maximum, without NaN."""
         types = {field.name: field.dataType.typeName() for field in self._types(version, paths)}
         columns = []
         for number, path in enumerate(paths):
@@ -176,7 +176,7 @@ def _filters(path: Path, values: pa.Table) -> Iterator[Filter]:
 
 
 def _plain(value: pa.Scalar) -> Value | None:
-    """A value as Python has it; None for what that cannot hold."""
+    """A value in Python; None if Python cannot represent it."""
     if pa.types.is_timestamp(value.type):
         value = value.cast(pa.timestamp("us"))
     try:

@@ -1,4 +1,4 @@
-"""Filters on one column, in the languages of the readers."""
+"""Filters on one column, in the syntax of the readers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ICEBERG = {
 
 @dataclass(frozen=True)
 class Filter:
-    """A question about one column.
+    """A filter on one column.
 
-    Engines do not agree on whether NaN is greater than every number, so that it is left out where
-    numbers are compared, and asked for by itself.
+    Engines differ in whether NaN is greater than every number. Comparisons of numbers therefore
+    exclude NaN, and a separate filter selects it.
 
     Attributes:
         path: The column.
         kind: Its type.
-        operation: What is asked.
-        value: What the column is compared with; a time is in UTC and has no zone.
+        operation: The operator.
+        value: The value that the column is compared with; a time is in UTC and has no zone.
     """
 
     path: Path
@@ -49,11 +49,11 @@ class Filter:
 
     @property
     def without_nan(self) -> bool:
-        """Whether NaN has to be left out."""
+        """Whether NaN has to be excluded."""
         return pa.types.is_floating(self.kind) and self.operation in ("<", "<=", ">", ">=")
 
     def spark(self) -> str:
-        """The filter in the SQL of Spark, which is also how people are shown it."""
+        """The filter in Spark SQL, which reports show too."""
         if self.value is None:
             literal = ""
         elif isinstance(self.value, bytes):
@@ -66,7 +66,7 @@ class Filter:
         return self._sql("`", literal)
 
     def duckdb(self) -> str:
-        """The filter in the SQL of DuckDB."""
+        """The filter in DuckDB's SQL."""
         if self.value is None:
             literal = ""
         elif isinstance(self.value, bytes):
@@ -78,7 +78,7 @@ class Filter:
         return self._sql('"', literal)
 
     def iceberg(self) -> str | None:
-        """The filter in Iceberg's JSON; None for what that cannot hold."""
+        """The filter in Iceberg's JSON; None if JSON cannot represent it."""
         if isinstance(self.value, float) and not math.isfinite(self.value):
             return None
         term = ".".join(self.path)
@@ -95,7 +95,7 @@ class Filter:
         return json.dumps(predicate)
 
     def text(self) -> str:
-        """The value as text, that engines and Iceberg's JSON read alike."""
+        """The value as text that engines and Iceberg's JSON parse in the same way."""
         if isinstance(self.value, datetime):
             zone = "+00:00" if self.kind.tz else ""
             return self.value.isoformat(timespec="microseconds") + zone
@@ -106,7 +106,7 @@ class Filter:
     def _sql(self, quote: str, literal: str) -> str:
         column = ".".join(quote + part.replace(quote, quote * 2) + quote for part in self.path)
         if self.operation == "is nan":
-            # Spark says of null that it is not NaN, others that it may be.
+            # In Spark isnan(null) is false, in other engines it is null.
             return f"{column} IS NOT NULL AND isnan({column})"
         if self.value is None:
             return f"{column} {self.operation.upper()}"

@@ -1,4 +1,4 @@
-"""What a proof says: typed, frozen values, and the ways to show them."""
+"""Proofs as frozen dataclasses, and their representations."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class ReaderFacts:
     """A reader of Iceberg tables.
 
     Attributes:
-        name: What `prove` calls it.
-        library: The version that has read the table; None where it is not installed.
-        missing: What gets it, where it is not installed.
+        name: Its name in `prove`.
+        library: Its version; None if it is not installed.
+        missing: How to install it, if it is not installed.
     """
 
     name: str
@@ -31,15 +31,15 @@ class ReaderFacts:
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that a reader does not see as Delta does.
+    """A difference between a reader and Delta.
 
     Attributes:
-        place: The column, or what else is looked at.
+        place: The column, or another object of the check.
         version: The version of the table.
-        filter: The condition that was asked for, if it was one.
-        delta: What Delta has.
-        reader: What the reader has.
-        fault: What the reader is known to do wrong, if that explains it all.
+        filter: The filter, if the check is about filters.
+        delta: The value of Delta.
+        reader: The value of the reader.
+        fault: The known fault of the reader, if it explains the difference.
         advice: What to do.
     """
 
@@ -54,16 +54,16 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a reader did in a check.
+    """The outcome of a check for a reader.
 
     Attributes:
         reader: The reader.
         check: The check.
-        status: Whether it sees what Delta sees.
-        compared: How many things were compared.
-        left_out: How many could not be asked of this reader.
+        status: Whether the reader sees what Delta sees.
+        compared: The number of comparisons.
+        left_out: The number of comparisons that the reader does not support.
         reason: Why the check could not run.
-        differences: Everything that differs.
+        differences: All differences.
     """
 
     reader: str
@@ -77,12 +77,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Reading:
-    """The rows and checksums that Delta or a reader has.
+    """The row count and checksums of Delta or of a reader.
 
     Attributes:
         reader: The reader, or `delta`.
         rows: The number of rows.
-        checksums: The checksum of each of the proof's columns; empty for one that is missing.
+        checksums: The checksum of each column of the proof; empty if the column is missing.
     """
 
     reader: str
@@ -92,20 +92,20 @@ class Reading:
 
 @dataclass(frozen=True)
 class Proof:
-    """What readers of Iceberg see of a published table, beside what Delta sees.
+    """The comparison of what Iceberg readers and Delta see of a published table.
 
     Attributes:
-        kind: The kind of report this is.
-        table: The table, as a statement spells it.
-        metadata_location: The metadata that was read.
+        kind: The kind of report.
+        table: The table, as written in statements.
+        metadata_location: The metadata file that was read.
         delta_version: The newest version of the table.
         published_version: The version that readers see.
         versions: The versions that were read by time travel.
-        gone: Published versions that Delta itself cannot read any more.
+        gone: Published versions that Delta cannot read any more.
         columns: The leaves of the schema.
-        readings: What Delta and each reader have in them, if the values were checked.
-        readers: The readers, also those that are not installed.
-        outcomes: How each reader did in each check.
+        readings: The row count and checksums of Delta and of each reader, if values were checked.
+        readers: All readers, including those that are not installed.
+        outcomes: The outcome of each check for each reader.
     """
 
     kind: Literal["prove"]
@@ -122,7 +122,7 @@ class Proof:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Proof:
-        """Reads what `to_dict` has written."""
+        """Reads the result of `to_dict`."""
         _codec.require_format(value)
         return _codec.decode(cls, value, "proof")
 
@@ -133,32 +133,32 @@ class Proof:
 
     @property
     def proven(self) -> bool:
-        """Whether every check ran, and no reader differs but for a fault of its own."""
+        """Whether every check ran and every difference is a known fault."""
         return all(outcome.status in ("agrees", "known fault") for outcome in self.outcomes)
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """Everything in which a reader differs from Delta, but for its known faults."""
+        """All differences except known faults."""
         found = (difference for outcome in self.outcomes for difference in outcome.differences)
         return tuple(difference for difference in found if difference.fault is None)
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The checks that were made."""
+        """The checks that were run."""
         return tuple(dict.fromkeys(outcome.check for outcome in self.outcomes))
 
     @property
     def verdict(self) -> str:
-        """The answer in a few words."""
+        """The verdict in one line."""
         return _proof_text.verdict(self)
 
     def outcome(self, reader: str, check: Check) -> Outcome | None:
-        """How a reader did in a check; None if it has nothing to be checked so."""
+        """The outcome of a check for a reader; None if the check does not apply to it."""
         found = (o for o in self.outcomes if (o.reader, o.check) == (reader, check))
         return next(found, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The proof as plain values, which `from_dict` reads."""
+        """The proof as dicts and lists, which `from_dict` reads."""
         return {"format": _codec.FORMAT, "proven": self.proven, **_codec.encode(self)}
 
     def to_json(self) -> str:
@@ -166,7 +166,7 @@ class Proof:
         return _codec.dumps(self.to_dict())
 
     def to_html(self) -> str:
-        """The proof as one HTML page that needs nothing else."""
+        """The proof as an HTML page without external resources."""
         return _html.proof_page(self)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""The readers of Iceberg tables that a published table is shown to, none of which is ours."""
+"""The Iceberg readers that `prove` uses; none is part of this project."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from iceberg_writer_compat.proving.schemas import Node
 
 _PACKAGES = "pip install 'iceberg-writer-compat[prove]'"
 
-# Of DuckDB; the second needs the first.
+# DuckDB extensions; the second requires the first.
 _EXTENSIONS = ("avro", "iceberg")
 
-# So many queries go to Spark as one.
+# The number of queries that are combined into one Spark query.
 _AT_ONCE = 25
 
-# So many rows at a time come from DuckDB.
+# The number of rows that are fetched from DuckDB at a time.
 _ROWS = 10_000
 
 
 class MissingReader(Exception):
-    """A reader is not installed; the text is what it comes with."""
+    """A reader is not installed; the text says how to install it."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What a reader is known to do wrong.
+    """A known fault of a reader.
 
     Attributes:
-        text: What that is.
-        rows: The rows that it may be wrong about, as a condition in the SQL of Spark.
+        text: Its description.
+        rows: The rows that it may affect, as a condition in Spark SQL.
     """
 
     text: str
@@ -59,8 +59,8 @@ class Reader(ABC):
     """An engine that reads Iceberg tables.
 
     Attributes:
-        name: What it is called.
-        empty_for_null: Whether it is known to read a null list or map as an empty one.
+        name: Its name.
+        empty_for_null: Whether it has the known fault of reading a null list or map as empty.
     """
 
     name: ClassVar[ReaderName]
@@ -69,7 +69,7 @@ class Reader(ABC):
     @classmethod
     @abstractmethod
     def library(cls, spark: SparkSession) -> str:
-        """The version of the engine; raises `MissingReader` where there is none."""
+        """The version of the engine; raises `MissingReader` if it is not installed."""
 
     @abstractmethod
     def __init__(self, spark: SparkSession, location: str) -> None:
@@ -79,12 +79,12 @@ class Reader(ABC):
     def schema(self, snapshot: int | None) -> tuple[Node, ...]:
         """The schema, parents before children.
 
-        Here and below, a snapshot of None is what the metadata holds as current.
+        Here and below, the snapshot None means the current snapshot.
         """
 
     @abstractmethod
     def count(self, snapshot: int | None) -> int:
-        """The number of rows, as quickly as the reader can tell it."""
+        """The number of rows, by the fastest way of the reader."""
 
     @abstractmethod
     def sums(self, snapshot: int | None, rules: Rules) -> Sums:
@@ -92,22 +92,22 @@ class Reader(ABC):
 
     @abstractmethod
     def counts(self, filters: Sequence[Filter]) -> list[int | None]:
-        """The number of rows that pass each filter; None for one that cannot be asked."""
+        """The number of rows that pass each filter; None for an unsupported filter."""
 
     def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
-        """For each column a row of `count`, `min` and `max`; None if the reader has no such."""
+        """For each column `count`, `min` and `max`; None if the reader has no aggregates."""
         return None
 
     def fault(self, wanted: Filter, partition: bool) -> Fault | None:
-        """What the reader is known to do wrong by such a filter, maybe on a partition column."""
+        """The known fault of the reader with a filter, possibly on a partition column."""
         return None
 
     def close(self) -> None:  # noqa: B027
-        """Lets go of what was opened; most readers hold nothing."""
+        """Releases resources; most readers have none."""
 
 
 class PyIceberg(Reader):
-    """PyIceberg, which reads by pyarrow."""
+    """PyIceberg, which reads with pyarrow."""
 
     name = "pyiceberg"
     empty_for_null = True
@@ -140,30 +140,30 @@ class PyIceberg(Reader):
         return checksums.of_batches(batches, rules)
 
     def counts(self, filters: Sequence[Filter]) -> list[int | None]:
-        """The numbers of rows, of files that the metadata does not rule out."""
+        """The numbers of rows, from the files that match according to metadata."""
         return [int(self._table.scan(row_filter=_pyiceberg(f)).count()) for f in filters]
 
     def fault(self, wanted: Filter, partition: bool) -> Fault | None:
-        """Its decoder cuts doubles to 32 bits; it takes infinity for a float out of range."""
+        """It decodes doubles with 32 bits, and treats infinity as an out-of-range float."""
         column = sql_name(wanted.path)
         if partition and wanted.kind == pa.float64():
             rows = f"{column} <> CAST(CAST({column} AS FLOAT) AS DOUBLE)"
-            return Fault("reads a DOUBLE partition value as one of 32 bits", rows)
+            return Fault("reads a DOUBLE partition value as a 32-bit number", rows)
         if wanted.kind == pa.float32() and math.isinf(cast(float, wanted.value or 0.0)):
-            # What is out of range is then compared as true or false for null, too.
+            # A comparison with an out-of-range value is constant, also for null.
             rows = f"{replace(wanted, operation='=').spark()} OR {column} IS NULL"
-            return Fault("takes infinity for a number out of the range of FLOAT", rows)
+            return Fault("treats infinity as out of the range of FLOAT", rows)
         return None
 
 
 class DuckDb(Reader):
-    """DuckDB with its Iceberg extension, from packages and never from the network."""
+    """DuckDB with its Iceberg extension, which is installed as a Python package."""
 
     name = "duckdb"
 
     @classmethod
     def library(cls, spark: SparkSession) -> str:
-        """The version of DuckDB, if its extensions are there."""
+        """The version of DuckDB, if its extensions are installed."""
         library = _version("duckdb")
         for name in _EXTENSIONS:
             _extension(name, library)
@@ -180,7 +180,7 @@ class DuckDb(Reader):
         self._connection.execute("SET TimeZone = 'UTC'")
 
     def schema(self, snapshot: int | None) -> tuple[Node, ...]:
-        """The schema of all columns; DuckDB tells neither ids nor what may be null."""
+        """The schema of all columns; DuckDB reports neither ids nor nullability."""
         query = f"SELECT * FROM {self._table(snapshot)} LIMIT 0"
         nodes = schemas.of_arrow(self._connection.execute(query).to_arrow_table().schema)
         return tuple(replace(node, nullable=None) for node in nodes)
@@ -200,7 +200,7 @@ class DuckDb(Reader):
         return [self._number(f"SELECT count(*) FROM {table} WHERE {f.duckdb()}") for f in filters]
 
     def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
-        """The least and greatest values."""
+        """The counts, minima and maxima."""
         names = [".".join('"' + part.replace('"', '""') + '"' for part in path) for path in paths]
         return [
             self._connection.execute(
@@ -226,7 +226,7 @@ class DuckDb(Reader):
 
 
 class _SparkReader(Reader):
-    """A reader whose rows come as DataFrames."""
+    """A reader that returns DataFrames."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._spark, self._location = spark, location
@@ -238,10 +238,10 @@ class _SparkReader(Reader):
 
     @abstractmethod
     def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
-        """The rows that pass each filter; None for one that cannot be asked."""
+        """The rows that pass each filter; None for an unsupported filter."""
 
     def schema(self, snapshot: int | None) -> tuple[Node, ...]:
-        """The schema of the DataFrame, with the ids that Iceberg's library has."""
+        """The schema of the DataFrame, with the ids from Iceberg's library."""
         session = self._spark._jsparkSession
         known = json.loads(self._door.icebergSchema(session, self._location, snapshot))
         found = self.frame(snapshot).limit(0).toArrow().schema
@@ -275,7 +275,7 @@ class IcebergSpark(_SparkReader):
 
     @classmethod
     def library(cls, spark: SparkSession) -> str:
-        """The version of Iceberg in the session, if the connector is there."""
+        """The version of Iceberg in the session, if it has the connector."""
         line = ".".join(spark.version.split(".")[:2])
         source = "org.apache.iceberg.spark.source.IcebergSource"
         return _in_jvm(spark, [source], f"iceberg-spark-runtime-{line}_2.13")
@@ -288,7 +288,7 @@ class IcebergSpark(_SparkReader):
         return reader.load(self._location)
 
     def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
-        """The rows that pass each filter, which Spark hands to Iceberg."""
+        """The rows that pass each filter, which Spark pushes down to Iceberg."""
         frame = self.frame(None)
         return (frame.where(_jvm.expression(self._spark, one.spark())) for one in filters)
 
@@ -297,7 +297,7 @@ class IcebergSpark(_SparkReader):
         return _two_zeros(wanted) if partition else None
 
     def extremes(self, paths: Sequence[Path]) -> list[pa.Table] | None:
-        """The least and greatest values, which Iceberg tells from bounds where it can."""
+        """The counts, minima and maxima, which Iceberg takes from bounds if possible."""
         frame = self.frame(None)
         return [
             frame.agg(
@@ -308,13 +308,13 @@ class IcebergSpark(_SparkReader):
 
 
 class IcebergCore(_SparkReader):
-    """Iceberg's generic reader for Java, which has nothing of an engine."""
+    """Iceberg's generic reader for Java, which needs no engine."""
 
     name = "iceberg-core"
 
     @classmethod
     def library(cls, spark: SparkSession) -> str:
-        """The version of Iceberg in the session, if the reader is there."""
+        """The version of Iceberg in the session, if it has the reader."""
         classes = ["org.apache.iceberg.data.IcebergGenerics", "org.apache.iceberg.parquet.Parquet"]
         return _in_jvm(spark, classes, "iceberg-data", "iceberg-parquet")
 
@@ -323,12 +323,12 @@ class IcebergCore(_SparkReader):
         return self._read(snapshot, None)
 
     def filtered(self, filters: Sequence[Filter]) -> Iterator[DataFrame | None]:
-        """The rows that pass each filter, which Iceberg itself judges."""
+        """The rows that pass each filter, evaluated by Iceberg."""
         conditions = (wanted.iceberg() for wanted in filters)
         return (None if one is None else self._read(None, one) for one in conditions)
 
     def fault(self, wanted: Filter, partition: bool) -> Fault | None:
-        """Iceberg orders -0.0 before 0.0, and this reader leaves it at that."""
+        """Iceberg orders -0.0 before 0.0, and this reader returns its result."""
         return _two_zeros(wanted)
 
     def _read(self, snapshot: int | None, condition: str | None) -> DataFrame:
@@ -373,11 +373,11 @@ def _in_jvm(spark: SparkSession, classes: Sequence[str], *packages: str) -> str:
 def _two_zeros(wanted: Filter) -> Fault | None:
     if not isinstance(wanted.value, float) or wanted.value != 0:
         return None
-    return Fault("tells -0.0 from 0.0", replace(wanted, operation="=").spark())
+    return Fault("treats -0.0 and 0.0 as different", replace(wanted, operation="=").spark())
 
 
 def _pyiceberg(wanted: Filter) -> Any:
-    """A filter as an expression of PyIceberg."""
+    """A filter as a PyIceberg expression."""
     from pyiceberg import expressions as e
 
     column = e.Reference(".".join(wanted.path))

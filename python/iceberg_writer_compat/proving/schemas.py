@@ -1,4 +1,4 @@
-"""Schemas as readers see them, node by node, for comparison."""
+"""Schemas as lists of nodes, for comparison."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Node:
     """A field, or the element, key or value of a list or map.
 
     Attributes:
-        path: The names that lead to it.
-        type: Its type; of a struct, list or map only which of these it is.
-        nullable: Whether it may be null; None where the reader does not tell.
-        id: Its field id; None where the reader does not tell.
+        path: The names from the root.
+        type: Its type; for a struct, list or map only that.
+        nullable: Whether it is nullable; None if the reader does not report it.
+        id: Its field id; None if the reader does not report it.
     """
 
     path: Path
@@ -31,7 +31,7 @@ class Node:
 
 
 def of_arrow(schema: pa.Schema, ids: Mapping[Path, int] | None = None) -> tuple[Node, ...]:
-    """The nodes of a schema; ids that are not given are those that the schema holds."""
+    """The nodes of a schema; the ids come from the schema if they are not given."""
     return tuple(_nodes(schema, (), ids or {}))
 
 
@@ -41,7 +41,7 @@ def ids_in(iceberg: Mapping[str, Any]) -> dict[Path, int]:
 
 
 def is_prunable(node: Node, nodes: Mapping[Path, Node]) -> bool:
-    """Whether metadata may hold bounds of it: a leaf that is below structs alone."""
+    """Whether metadata can have bounds of it: a leaf that is only below structs."""
     above = [nodes[node.path[:length]].type for length in range(1, len(node.path))]
     return set(above) <= {"struct"} and node.type not in ("struct", "list", "map")
 
@@ -68,7 +68,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _name(kind: pa.DataType) -> str:
-    """A type by what its values are, and not by how they lie in memory."""
+    """A type by its values, not by its representation in memory."""
     if pa.types.is_struct(kind):
         return "struct"
     if pa.types.is_map(kind):

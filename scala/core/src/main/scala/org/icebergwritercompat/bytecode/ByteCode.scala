@@ -6,8 +6,8 @@ import scala.annotation.unused
 import scala.collection.mutable
 
 /**
- * A call in a method body, the making of an object, which is named `new`, or the catching of one,
- * which is named `catch`.
+ * A call in a method body; the name is `new` for the creation of an object, and `catch` for an
+ * exception handler.
  */
 final case class Call(owner: String, name: String) {
   override def toString: String = s"${owner.split('/').last}.$name"
@@ -21,7 +21,7 @@ final case class MethodCode(
     steps: Seq[Either[Handle, Call]]
 ) {
 
-  /** The method in the source that this one is, or is a lambda of. */
+  /** The source method that this method implements, or whose lambda it is. */
   def source: String =
     if (name.startsWith("$anonfun$")) name.stripPrefix("$anonfun$").replaceAll("\\$\\d+$", "")
     else name
@@ -49,8 +49,8 @@ object ByteCode {
   }
 
   /**
-   * The methods in which something is called or made, as `Class.method`; a lambda counts as the
-   * method that makes it.
+   * The methods that call a method or create an object, as `Class.method`; a lambda counts as the
+   * method that contains it.
    */
   def callersOf(methods: Seq[MethodCode], called: Call): Set[String] =
     methods
@@ -60,14 +60,15 @@ object ByteCode {
       .map(method => s"${method.owner.split('/').last}.${method.source}")
       .toSet
 
-  /** The calls of the one method of this name, those of its lambdas where they are made. */
+  /** The calls of the only method of this name; those of a lambda are where it is created. */
   def calls(file: ClassFile, method: String): Seq[Call] =
     methods(file).filter(_.name == method) match {
       case Seq(one) => calls(file, one)
-      case found    => throw new NoSuchMethodException(s"$method is there ${found.size} times")
+      case found    => throw new NoSuchMethodException(s"the class has ${found.size} methods " +
+        s"$method")
     }
 
-  /** The calls of a method, those of its lambdas where they are made. */
+  /** The calls of a method; those of a lambda are where it is created. */
   def calls(file: ClassFile, method: MethodCode): Seq[Call] = {
     val all = methods(file)
     def of(code: MethodCode): Seq[Call] = code.steps.flatMap {
@@ -84,7 +85,7 @@ object ByteCode {
   }
 }
 
-/** Collects what one method does. */
+/** Collects the calls of one method. */
 final class StepVisitor(val name: String, val descriptor: String)
     extends MethodVisitor(Opcodes.ASM9) {
 
@@ -105,7 +106,7 @@ final class StepVisitor(val name: String, val descriptor: String)
       case _                  =>
     }
 
-  // Scala catches everything, and then asks what it is.
+  // Scala compiles a catch to a handler of everything, followed by type tests.
   override def visitTryCatchBlock(start: Label, end: Label, handler: Label, caught: String): Unit =
     if (caught != null && caught != "java/lang/Throwable") tested += caught
 

@@ -44,7 +44,7 @@ final case class ClassFile(name: String, bytes: Array[Byte]) {
   private def text(reader: ClassReader, item: Int): String =
     new String(bytes, item + 3, reader.readUnsignedShort(item + 1), UTF_8)
 
-  /** Whether a name or text stands in the constant pool; much faster than reading the methods. */
+  /** Whether the constant pool contains a name or text; much faster than reading the methods. */
   def mentions(texts: String*): Boolean = {
     val reader = this.reader
     val byLength = texts.groupBy(_.length)
@@ -56,7 +56,7 @@ final case class ClassFile(name: String, bytes: Array[Byte]) {
     }
   }
 
-  // The offset of an item is that of its content, which its tag stands before.
+  // The offset of an item is that of its content; its tag is one byte before.
   private def items(reader: ClassReader): Iterator[Int] =
     (1 until reader.getItemCount).iterator.map(reader.getItem).filter(_ > 0).map(_ - 1)
 }
@@ -65,14 +65,14 @@ object ClassFile {
   private val inDescriptor = "L([A-Za-z0-9_$]+(?:/[A-Za-z0-9_$]+)+);".r
 }
 
-/** The class files of jars and folders. */
+/** The class files in jars and folders. */
 object ClassFiles {
 
-  /** Those beside a class, in its jar or its folder. */
+  /** The class files in the jar or folder of a class. */
   def inLocationOf(neighbour: Class[_]): Seq[ClassFile] =
     in(Path.of(neighbour.getProtectionDomain.getCodeSource.getLocation.toURI))
 
-  /** Those of the jars on the class path whose names begin so. */
+  /** The class files in the jars on the class path with this name prefix. */
   def inJarsNamed(prefix: String): Seq[ClassFile] =
     System
       .getProperty("java.class.path")
@@ -82,7 +82,7 @@ object ClassFiles {
       .filter(path => path.getFileName.toString.startsWith(prefix))
       .flatMap(in)
 
-  /** Those of a jar or a folder. */
+  /** The class files in a jar or folder. */
   def in(location: Path): Seq[ClassFile] =
     if (Files.isDirectory(location))
       Using.resource(Files.walk(location)) { paths =>

@@ -7,11 +7,11 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 /**
- * The byte code of methods as text that stays the same when only line numbers, labels or the
- * numbers in the names of lambdas change.
+ * The byte code of methods as text that does not depend on line numbers, labels and the numbers in
+ * the names of lambdas.
  *
- * A lambda, a local function and an anonymous class stand where they are first used, because their
- * names say nothing.
+ * Lambdas, local functions and anonymous classes are included where they are first used, because
+ * their names are generated.
  */
 final class MethodText(find: String => Option[ClassFile]) {
 
@@ -28,7 +28,7 @@ final class MethodText(find: String => Option[ClassFile]) {
 
   private final class Body {
 
-    // What is inside the text already is named by its number the next time.
+    // At its second use, a method is named by its number.
     private val inside = mutable.LinkedHashMap.empty[String, Int]
 
     def text(owner: String, method: MethodNode): Seq[String] = {
@@ -110,7 +110,7 @@ final class MethodText(find: String => Option[ClassFile]) {
 
 object MethodText {
 
-  /** A class file as a tree, without what debuggers need. */
+  /** A class file as a tree, without debug information. */
   def parsed(file: ClassFile): ClassNode = {
     val node = new ClassNode
     file.reader.accept(node, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES)

@@ -5,8 +5,8 @@ import org.icebergwritercompat.model.{DataAction, DataFile}
 /**
  * A writer feature under which a Delta table can be read and written as an Iceberg table.
  *
- * It is a value: another version of the feature is another value of this class, and the guard, the
- * reports, upgrades and publishing ask the table's contract for whatever depends on the version.
+ * A contract is a value: another version of the feature is another value of this class. The guard,
+ * reports, upgrades and publishing read everything that depends on the version from the contract.
  *
  * @param feature
  *   the name of the feature in the protocol
@@ -15,15 +15,15 @@ import org.icebergwritercompat.model.{DataAction, DataFile}
  * @param formatVersion
  *   the version of Iceberg's table format that such a table is published in
  * @param requiredFeatures
- *   the features that must be supported beside it
+ *   the other features that must be supported
  * @param requiredProperties
  *   the properties, with their values, that are set together with [[property]]
  * @param excludedProperties
- *   the properties that must not be `true` beside it
+ *   the properties that must not be `true`
  * @param superseded
- *   those of the excluded properties that an upgrade removes by itself
+ *   the excluded properties that an upgrade removes without being asked
  * @param readings
- *   the texts of the specification that a session can choose between, the default first
+ *   the versions of the specification that a session can choose, the default first
  */
 final case class Contract(
     feature: String,
@@ -44,7 +44,7 @@ final case class Contract(
 }
 
 /**
- * What a contract says of the other features of a table.
+ * Which other features a table with the contract can have.
  *
  * @param allowed
  *   the features that may be supported, the contract's own among them
@@ -53,8 +53,8 @@ final case class Contract(
  * @param forbidden
  *   the features that may not be supported, each with the reason
  * @param leftOut
- *   the forbidden features that an upgrade leaves out of the protocol: only writers know them,
- *   Delta cannot drop them, and nothing of them is left in the log once nothing uses them
+ *   the forbidden features that an upgrade removes from the protocol: they are writer features,
+ *   Delta cannot drop them, and they leave nothing in the log if they are not in use
  */
 final case class FeatureLists(
     allowed: Set[String],
@@ -67,16 +67,16 @@ final case class FeatureLists(
  * The rules of a contract, each list in the order in which it is checked.
  *
  * @param declaration
- *   what the declared properties, columns and partitioning of a table must meet; it can be told
- *   before Delta gives out ids and derives the protocol
+ *   rules on the declared properties, columns and partitioning of a table, which can be checked
+ *   before Delta assigns ids and derives the protocol
  * @param layout
- *   what Delta derives from the declaration must meet
+ *   rules on what Delta derives from the declaration
  * @param change
- *   what each step from one version to the next must meet, once the table has the feature
+ *   rules on each change from one version to the next of a table with the feature
  * @param action
- *   what each action must meet that is committed to a table with the feature
+ *   rules on each action that is committed to a table with the feature
  * @param footer
- *   what the footer of each live data file must meet
+ *   rules on the footer of each live data file
  */
 final case class RuleSet(
     declaration: Seq[TableRule],
@@ -87,19 +87,20 @@ final case class RuleSet(
 ) {
 
   /**
-   * What each version of a table must meet; most other violations follow from a wrong declaration.
+   * The rules on each version of a table, those on the declaration first: they cause most of the
+   * other violations.
    */
   val table: Seq[TableRule] = declaration ++ layout
 
-  /** Every rule there is. */
+  /** All rules. */
   val all: Seq[Rule] = table ++ change ++ action ++ footer
 
   private lazy val byId: Map[String, Rule] = all.map(rule => rule.id -> rule).toMap
 
-  /** The rule of this id. */
+  /** The rule with this id. */
   def apply(id: String): Rule = byId(id)
 
-  /** The same rules but for one. */
+  /** All rules except one. */
   def without(rule: Rule): RuleSet = RuleSet(
     declaration.filter(_ != rule),
     layout.filter(_ != rule),

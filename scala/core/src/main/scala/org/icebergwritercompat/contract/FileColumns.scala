@@ -9,17 +9,17 @@ import org.icebergwritercompat.model.{DataFile, ParquetForm, SchemaNode}
 import scala.jdk.CollectionConverters._
 
 /**
- * The columns of a data file beside those of its table.
+ * The columns of a data file, matched with the columns of its table.
  *
- * Fields are matched by id. Where the file or the table has no id to go by, a field is matched by
- * name, so that whatever else is wrong with it is found as well; for a reader it is not there.
+ * Fields are matched by id. If the file or the table has no id for a field, it is matched by name,
+ * so that its other faults are found as well; a reader would not find the field.
  *
  * @param stored
- *   the nodes of the schema that the file has, parents before children
+ *   the nodes of the schema that are in the file, parents before children
  * @param unknown
- *   the fields of the file that are none of the schema
+ *   the fields of the file that are not in the schema
  * @param absent
- *   the fields of the schema that the file lacks, where it has the struct around them
+ *   the fields of the schema that are not in the file, although the enclosing struct is
  */
 final class FileColumns private (
     val table: TableState,
@@ -34,7 +34,7 @@ final class FileColumns private (
 }
 
 /**
- * A node of the schema, and what the file has of it.
+ * A node of the schema, and the field of the file that was matched with it.
  *
  * @param path
  *   the names in the file from the root
@@ -44,23 +44,23 @@ final case class StoredNode(node: SchemaNode, stored: Type, path: Vector[String]
   /** The field id in the file. */
   def id: Option[Long] = FileColumns.idOf(stored)
 
-  /** How the file has it, in one line. */
+  /** Its name, type and id in the file, in one line. */
   def description: String = FileColumns.describe(path, stored)
 }
 
-/** A field of the file that is none of the schema. */
+/** A field of the file that is not in the schema. */
 final case class UnknownField(stored: Type, path: Vector[String]) {
 
   /** The field id in the file. */
   def id: Option[Long] = FileColumns.idOf(stored)
 
-  /** How the file has it, in one line. */
+  /** Its name, type and id in the file, in one line. */
   def description: String = FileColumns.describe(path, stored)
 }
 
 object FileColumns {
 
-  /** The columns of `file` beside those of `table`; none if it has no footer. */
+  /** The columns of `file`, matched with those of `table`; none if the file has no footer. */
   def of(table: TableState, file: DataFile): FileColumns = {
     val stored = Vector.newBuilder[StoredNode]
     val unknown = Vector.newBuilder[UnknownField]
@@ -74,7 +74,8 @@ object FileColumns {
       val byId = fields.reverseIterator.flatMap(field => idOf(field).map(_ -> field)).toMap
       val byName = fields.reverseIterator.map(field => field.getName -> field).toMap
       val ids = nodes.iterator.flatMap(_.id).toSet
-      // A physical name is never given twice, so it tells more than an id that nobody has.
+      // A physical name is never assigned twice, so it is preferred to an id that is not in the
+      // schema.
       def isNamed(node: SchemaNode, field: Type) = node.id.isEmpty || idOf(field).forall { id =>
         physicalNames(node).contains(field.getName) && !ids(id)
       }
@@ -115,7 +116,7 @@ object FileColumns {
     new FileColumns(table, file, stored.result(), unknown.result(), absent.result())
   }
 
-  /** The field as a struct, if that is what it is. */
+  /** The field as a struct, if it is one. */
   def structFields(field: Type): Option[GroupType] =
     Option.when(
       !field.isPrimitive && !field.isRepetition(Repetition.REPEATED) &&
@@ -140,11 +141,11 @@ object FileColumns {
       }
   }
 
-  /** The field id in the file; one below 1 is what some writers put where they have none. */
+  /** The field id in the file; some writers write an id below 1 instead of none. */
   def idOf(field: Type): Option[Long] =
     Option(field.getId).map(_.intValue.toLong).filter(_ > 0)
 
-  /** How the file has a field, in one line. */
+  /** The name, type and id of a field in the file, in one line. */
   def describe(path: Seq[String], field: Type): String =
     s"${path.mkString(".")} is ${ParquetForm.describe(field)}" +
       idOf(field).fold("")(id => s" with the field id $id")

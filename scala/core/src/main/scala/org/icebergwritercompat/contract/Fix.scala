@@ -5,16 +5,16 @@ import org.icebergwritercompat.model.{SchemaNode, SupportedTypes, WriterCompat}
 import org.icebergwritercompat.remedy.{Change, Remedy}
 import org.icebergwritercompat.remedy.Remedy._
 
-/** Which remedy mends a violation of a table, at the moment when it is looked at. */
+/** Chooses the remedy of a violation, depending on what is being done with the table. */
 object Fix {
 
-  /** Gives the table the property `key` = `value`. */
+  /** Sets the property `key` to `value`. */
   def setProperty(table: TableState, key: String, value: String): Remedy = table.moment match {
     case _: Moment.Creating => create(table, Change.Property(key, Some(value)))
     case _                  => SetProperty(table.name, key, value)
   }
 
-  /** Creates a table that this project publishes, and UniForm does not. */
+  /** Creates the table without UniForm, published by this project. */
   def publishInstead(table: TableState): Remedy = {
     val others = Some(WriterCompat.otherUniversalFormats(table.properties)).filter(_.nonEmpty)
     create(
@@ -24,13 +24,13 @@ object Fix {
     )
   }
 
-  /** Takes a property away. */
+  /** Unsets a property. */
   def unsetProperty(table: TableState, key: String): Remedy = table.moment match {
     case _: Moment.Creating => create(table, Change.Property(key, None))
     case _                  => UnsetProperty(table.name, key)
   }
 
-  /** Takes a CHECK constraint away. */
+  /** Drops a CHECK constraint. */
   def dropConstraint(table: TableState, constraint: String): Remedy = table.moment match {
     case _: Moment.Creating => create(table, Change.Property(constraintKey(constraint), None))
     case _ if table.previous.exists(!_.properties.contains(constraintKey(constraint))) =>
@@ -40,7 +40,7 @@ object Fix {
 
   private def constraintKey(constraint: String): String = WriterCompat.ConstraintPrefix + constraint
 
-  /** Takes the default of a column away. */
+  /** Drops the default of a column. */
   def dropDefault(table: TableState, node: SchemaNode): Remedy = table.moment match {
     case _: Moment.Creating                    => create(table, Change.Plain(node.path))
     case Moment.Changing if isNew(table, node) => add(table, node)
@@ -48,18 +48,18 @@ object Fix {
     case _                                     => DropDefault(table.name, node.path)
   }
 
-  /** Lets a column hold nulls. */
+  /** Makes a column nullable. */
   def dropNotNull(table: TableState, node: SchemaNode): Remedy =
     DropNotNull(table.name, node.path)
 
-  /** Adds the node, or the column around it that is as new, in a way that breaks no rule. */
+  /** Adds the node, or the new column that contains it, in a form that breaks no rule. */
   def add(table: TableState, node: SchemaNode): Remedy =
     node.path.inits.toSeq.reverseIterator
       .flatMap(table.additions.get)
       .nextOption()
       .getOrElse(addition(table, fieldAround(table, node)))
 
-  /** What adds each node that is new below one that is not, by its path. */
+  /** The remedies that add the new nodes below existing ones, by path. */
   private[icebergwritercompat] def additions(table: TableState): Map[Vector[String], Remedy] =
     table.nodes.iterator
       .filter { node =>
@@ -83,7 +83,7 @@ object Fix {
       instead: Seq[Change] = Nil
   ): Remedy = {
     val wanted = SupportedTypes.nearest(dataType)
-    // As the table is, not as the refused statement would have left it.
+    // The protocol before the refused statement, which was not committed.
     val protocol = table.previous.fold(table.protocol)(_.protocol)
     val features = Seq(TimestampNtz).filter { feature =>
       hasNtz(wanted) && !protocol.listedFeatures(feature)
@@ -101,7 +101,7 @@ object Fix {
   /** The feature of a timestamp without time zone. */
   private[icebergwritercompat] val TimestampNtz = "timestampNtz"
 
-  /** Adds a column of the new type beside the node, which stays as it is. */
+  /** Adds a column of the new type under another name; the node is not changed. */
   def addBeside(table: TableState, node: SchemaNode): Remedy = {
     val field = fieldAround(table, node, outsideKeys = true)
     val path = Iterator
@@ -112,7 +112,7 @@ object Fix {
     addColumn(table, path, field.dataType)
   }
 
-  // An element, key or value cannot be added by itself, and nothing can be added to a map key.
+  // An element, key or value cannot be added alone, and nothing can be added to a map key.
   private def fieldAround(
       table: TableState,
       node: SchemaNode,
@@ -123,13 +123,13 @@ object Fix {
       .find(n => n.isField && !(outsideKeys && n.belowMapKey))
       .getOrElse(node)
 
-  /** Whether the version before does not have the node; one without an id is known by its path. */
+  /** Whether the previous version does not have the node; without an id, its path is compared. */
   private[icebergwritercompat] def isNew(table: TableState, node: SchemaNode): Boolean =
     table.previous.exists { before =>
       !node.id.fold(before.nodesByPath.contains(node.path))(before.nodesById.contains)
     }
 
-  /** Gives the node another name. */
+  /** Renames the node. */
   def rename(table: TableState, node: SchemaNode, name: String): Remedy = {
     val renamed = Change.Name(node.path, name)
     table.moment match {
@@ -147,12 +147,12 @@ object Fix {
     }
   }
 
-  /** What an upgrade takes away when it is asked to, by the names that users ask by. */
+  /** Values of the option `drop` of an upgrade. */
   val GeneratedColumns = "generated-columns"
   val IdentityColumns = "identity-columns"
   val Invariants = "invariants"
 
-  /** Makes the column a plain one: creates or adds it so, or lets an upgrade take `what` away. */
+  /** Creates or adds the column as an ordinary one, or lets an upgrade drop `what`. */
   def withoutExpression(table: TableState, node: SchemaNode, what: String): Remedy =
     table.moment match {
       case Moment.Changing if isNew(table, node) => add(table, node)
@@ -161,13 +161,13 @@ object Fix {
       case _                                     => copyInto(table)
     }
 
-  /** Creates the table partitioned by these columns, or copies its rows into one that is. */
+  /** Creates the table partitioned by these columns, or copies its rows into such a table. */
   def partitionBy(table: TableState, columns: Seq[String]): Remedy = table.moment match {
     case _: Moment.Creating => create(table, Change.Partitioning(columns))
     case _                  => copyInto(table.copy(partitionColumns = columns))
   }
 
-  /** Replaces the table with the partition columns it had, which come back if they are gone. */
+  /** Replaces the table with its previous partition columns, and adds them if they are missing. */
   def keepPartitioning(before: TableState, after: TableState): Remedy = {
     val gone = before.partitionNodes
       .filter(node => after.column(node.path.head).isEmpty)
@@ -191,7 +191,7 @@ object Fix {
     copyOf(after, if (same) Nil else Remedy.selected(StructType(was), StructType(is)))
   }
 
-  /** Takes the feature out of the table's protocol, or never puts it there. */
+  /** Drops the feature, or does not add it. */
   def dropFeature(table: TableState, feature: String): Remedy = table.moment match {
     case Moment.Creating(false) => create(table, Change.Property(s"delta.feature.$feature", None))
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) =>
@@ -201,78 +201,78 @@ object Fix {
     case _ => DropFeature(table.name, feature, None, asked = Some(feature))
   }
 
-  /** Takes a feature out with all that is left of it in older versions, which takes time. */
+  /** Drops a feature and the versions that use it, which Delta allows only after some time. */
   def truncating(table: TableState, feature: String): Remedy =
     DropFeature(table.name, feature, Some(truncationPeriod(table)))
 
-  /** How long after its last use Delta lets a feature be dropped so. */
+  /** The time after the last use of a feature when Delta allows that. */
   def truncationPeriod(table: TableState): String = table
     .property("delta.dropFeatureTruncateHistory.retentionDuration")
     .fold("24 hours")(_.stripPrefix("interval "))
 
-  /** The profile under which a feature that leaves traces in older versions need not wait. */
+  /** The profile with which a feature that older versions use can be dropped at once. */
   def profileThatDropsAtOnce(table: TableState): Option[Profile] =
     Profile.accepting(protection, table.profile)
 
-  // Delta drops these at once only in exchange for another feature, which may not be allowed.
+  // Delta drops these at once only if it can add the feature checkpointProtection.
   private val protection = "checkpointProtection"
 
   private val leavesTraces: Set[String] = Set("deletionVectors", protection)
 
-  /** Gives the node a type that both formats have. */
+  /** Changes the node to a type that both formats have. */
   def useSupportedType(table: TableState, node: SchemaNode): Remedy = table.moment match {
     case _: Moment.Creating                                           => create(table)
     case Moment.Enabling if SupportedTypes.widensToInt(node.dataType) =>
       widen(table, node, IntegerType)
-    // The values of the column would be lost with it.
+    // Dropping the column would lose its values.
     case Moment.Enabling => copyInto(table)
     case Moment.Changing if table.previous.isDefined && !isNew(table, fieldAround(table, node)) =>
       addBeside(table, node)
     case Moment.Changing => add(table, node)
   }
 
-  /** Lets Delta give the node a wider type, and keep the record of it. */
+  /** Changes the node to a wider type; Delta records the change. */
   def widen(table: TableState, node: SchemaNode, dataType: DataType): Remedy =
     WidenColumn(table.name, node.path, dataType)
 
-  /** Takes the whole feature out of the table. */
+  /** Drops the feature of the contract. */
   def leave(table: TableState): Remedy = DropFeature(table.name, table.contract.feature, None)
 
-  /** What a remedy costs that nobody should run without knowing. */
+  /** A consequence of the remedy that the user must know before running it. */
   def price(table: TableState, remedy: Remedy): String = remedy match {
     case DropFeature(_, feature, _, _) if feature == table.contract.feature =>
-      s"; a table that needs it has to leave $feature"
+      s"; if the table needs it, drop the feature $feature"
     case _ => ""
   }
 
-  /** Lets the helper lay the table out, which plain SQL cannot do. */
+  /** Creates the table again, or calls the upgrade, which can do more than a SQL statement. */
   def enable(table: TableState): Remedy = table.moment match {
     case _: Moment.Creating => create(table)
     case _                  => callEnable(table)
   }
 
-  /** The call that plans and makes the change on an existing table. */
+  /** The call that switches the feature on for an existing table. */
   def callEnable(
       table: TableState,
       rewrite: Boolean = false,
       drop: Seq[String] = Nil
   ): Remedy = Enable(table.name, rewrite, drop)
 
-  /** Shows who wrote what when, where no statement can bring lost values back. */
+  /** Shows the history of the table, if no statement can restore lost values. */
   def lookIntoHistory(table: TableState): Remedy = History(table.name)
 
   /** Copies the rows into a new table that has the feature. */
   def copyInto(table: TableState): Remedy = table.copied
 
-  /** The same, made anew at each call. */
+  /** The same, without the cache of the table state. */
   private[icebergwritercompat] def copy(table: TableState): Remedy = {
     val (selected, partitions) = selection(table.schema, table.partitionColumns)
     copyOf(table.copy(partitionColumns = partitions), selected)
   }
 
   /**
-   * What a copy of rows selects, so that it has supported types and no reserved names, and what it
-   * is then partitioned by; all columns where nothing is selected.
+   * The columns that a copy of the rows selects, with supported types and without reserved names,
+   * and its partition columns. An empty selection means all columns.
    */
   def selection(
       schema: StructType,
@@ -296,14 +296,14 @@ object Fix {
       Seq(table.contract.property -> "true")
     )
 
-  /** The name of a copy beside a table. */
+  /** The name of the copy of a table. */
   def nameOfCopy(name: String): String =
     if (name.endsWith("`")) name.dropRight(1) + "_iceberg`" else name + "_iceberg"
 
   private def partitionsOf(table: TableState): Seq[String] =
     table.partitionColumns.filter(_ != null)
 
-  /** Creates the table, or replaces it, as it would be without what breaks a rule. */
+  /** Creates or replaces the table, without what breaks a rule. */
   private def create(table: TableState, changes: Change*): Remedy = {
     val declared = Declared(
       table.name,
@@ -314,10 +314,10 @@ object Fix {
     Create(declared, types(table) ++ changes)
   }
 
-  // A thousand violations may need the same list.
+  // Cached, because thousands of violations may need the same list.
   private def types(table: TableState): Seq[Change.Type] = table.typeChanges
 
-  /** What to change so that all types are supported. */
+  /** The changes after which all types are supported. */
   private[icebergwritercompat] def typeChanges(table: TableState): Seq[Change.Type] =
     table.nodes
       .map(node => node -> SupportedTypes.nearest(node.dataType))

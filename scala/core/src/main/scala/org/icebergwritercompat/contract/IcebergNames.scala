@@ -6,12 +6,12 @@ import org.icebergwritercompat.model.{Role, SchemaNode}
 import java.util.Locale
 import scala.collection.mutable
 
-/** How Iceberg's library knows the columns of a table by name. */
+/** The names under which Iceberg's library indexes the columns of a table. */
 object IcebergNames {
 
   /**
-   * Names that Iceberg's own metadata columns have: those of `MetadataColumns` in its library,
-   * which is not there in every session. A test compares the two.
+   * The names of Iceberg's metadata columns. They are listed here because Iceberg's library, whose
+   * `MetadataColumns` defines them, is not in every session; a test compares the two.
    */
   val Reserved: Set[String] = Set(
     "_deleted",
@@ -25,17 +25,17 @@ object IcebergNames {
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 
-  /** Whether a column has such a name. */
+  /** Whether a column has a reserved name. */
   def isReserved(node: SchemaNode): Boolean =
     node.path.length == 1 && Reserved(lower(node.path.head))
 
-  /** A name for the node that no other has. */
+  /** A name for the node that is not in use. */
   def nameFor(index: IndexByName, node: SchemaNode): String = {
     val name = node.path.last.dropWhile(_ == '_')
     (Iterator(name) ++ Iterator.from(2).map(i => s"${name}_$i")).find(index.isFree(node, _)).get
   }
 
-  /** Names for the columns that have a reserved one. */
+  /** New names for the columns with reserved names. */
   def namesForReserved(nodes: Seq[SchemaNode]): Map[String, String] = {
     val found = nodes.filter(isReserved)
     if (found.isEmpty) Map.empty
@@ -46,14 +46,15 @@ object IcebergNames {
   }
 
   /**
-   * The names under which Iceberg's `IndexByName` has the nodes of a schema: full ones, and short
-   * ones without the element or value above a struct's fields. Where both are equal to the letter,
-   * the full name wins; where they differ in the case of letters, the index in lower case throws.
+   * The names under which Iceberg's `IndexByName` has the nodes of a schema: full names, and short
+   * names, which omit `element` and `value` above the fields of a struct. If a short name equals a
+   * full one, the full name is used; if they differ only by case, Iceberg's index in lower case
+   * throws.
    */
   final class IndexByName(nodes: Seq[SchemaNode]) {
 
-    // Short paths, by path, of the nodes below a list or a map whose element or value is a struct;
-    // of this element or value itself, the short path of what is below.
+    // The short path of each node below a list or map whose element or value is a struct, by its
+    // path. For the element or value itself: the short path that its fields begin with.
     private val shortened = mutable.HashMap.empty[Vector[String], Vector[String]]
 
     private def shortPath(path: Vector[String]): Option[Vector[String]] =
@@ -75,7 +76,7 @@ object IcebergNames {
       }
     }
 
-    /** The nodes by name in small letters. */
+    /** The nodes by name in lower case. */
     val byName: Map[String, Seq[SchemaNode]] =
       names.groupMap { case (name, _) => lower(name) }(_._2)
 

@@ -1,9 +1,9 @@
 package org.icebergwritercompat.contract
 
-/** Which text of the RFC is followed. */
+/** A version of the RFC that the rules follow. */
 sealed abstract class Profile(val name: String, val statement: String) extends Serializable {
 
-  /** Features this profile accepts beyond those of the default, and why the default does not. */
+  /** The features that this profile accepts in addition to those of the default profile. */
   def alsoAllowed: Set[String]
 }
 
@@ -12,12 +12,12 @@ object Profile {
   /** The session conf that chooses the profile. */
   val Conf = "spark.icebergWriterCompat.profile"
 
-  /** The text of the RFC this project was built on, and the ban on changes below map keys. */
+  /** The first accepted text of the RFC, and no changes inside map keys. */
   case object Rfc extends Profile("rfc", "the RFC as first accepted") {
     override def alsoAllowed: Set[String] = Set.empty
   }
 
-  /** What later revisions of the RFC, or Delta Kernel, accept too. */
+  /** Also accepts what later revisions of the RFC, or Delta Kernel, accept. */
   case object RfcCurrent extends Profile("rfc-current", "later revisions and Delta Kernel") {
     override def alsoAllowed: Set[String] =
       Set("rowTracking", "checkpointProtection", "typeWidening-preview", "catalogManaged")
@@ -26,7 +26,7 @@ object Profile {
   /** All profiles, the default first. */
   val all: Seq[Profile] = Seq(Rfc, RfcCurrent)
 
-  /** The profile of this name. */
+  /** The profile with this name. */
   def named(name: String): Option[Profile] = all.find(_.name.equalsIgnoreCase(name.trim))
 
   /** The profile that accepts a feature which `profile` does not. */

@@ -16,7 +16,7 @@ object Source {
   case object ParquetFormat extends Source("Parquet LogicalTypes.md")
 }
 
-/** The place a requirement is taken from. */
+/** A section of a document, from which a requirement is taken. */
 final case class Clause(source: Source, section: String) {
   override def toString: String = s"${source.title}, $section"
 }
@@ -26,25 +26,25 @@ sealed trait Obstacle
 
 object Obstacle {
 
-  /** None: the commit that switches the feature on mends it. */
+  /** None: the commit that switches the feature on fixes it. */
   case object None extends Obstacle
 
-  /** Data files have to be written again. */
+  /** Data files have to be rewritten. */
   case object Rewrite extends Obstacle
 
-  /** Somebody has to mend it first. */
+  /** The user has to fix it first. */
   case object Blocker extends Obstacle
 }
 
-/** Tells what stands in the way of switching the feature on. */
+/** A requirement that can prevent the feature from being switched on. */
 trait Obstructing {
 
   /**
-   * What `violation` means for `table`, which does not have the feature: what it takes to switch it
-   * on.
+   * What has to be done about `violation` to switch the feature on for `table`, which does not have
+   * it.
    *
    * @param hasFiles
-   *   whether the table has data files, which bind the layout of columns
+   *   whether the table has data files, whose columns have certain names and ids
    */
   def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
     Obstacle.Blocker
@@ -53,28 +53,28 @@ trait Obstructing {
 /**
  * One requirement of the contract.
  *
- * A rule is a pure function from what it checks to the violations it finds. It neither throws nor
- * knows who asks: the commit hook refuses on the first violation, a report lists them all. It is a
- * singleton, also where Spark sends what an executor found.
+ * A rule is a pure function from a table, change, action or file to violations. It throws nothing,
+ * and does not depend on its caller: a commit is refused at the first violation, a report lists all
+ * of them. It is a singleton, also after Spark has deserialized it.
  */
 sealed trait Rule extends Obstructing with Serializable {
 
   /**
-   * The number of the requirement, such as `C2`; a `+` marks the part of it that compares with the
-   * version before, an `f` the part that is read in the footers of data files.
+   * The id, such as `C2`. A `+` marks the part of a rule that applies to changes or actions, an `f`
+   * the part that applies to footers.
    */
   def id: String
 
-  /** What must hold, in one sentence. */
+  /** The requirement, in one sentence. */
   def statement: String
 
-  /** What goes wrong where it does not hold, in one sentence. */
+  /** What goes wrong if it is not met, in one sentence. */
   def why: String
 
-  /** Where the requirement comes from. */
+  /** The sources of the requirement. */
   def clauses: Seq[Clause]
 
-  /** Whether a table that has the feature may be as it is, and is warned of only. */
+  /** Whether a table that has the feature may break the rule; a report then has a warning. */
   def isAdvice: Boolean = false
 
   /** A violation of this rule. */
@@ -87,7 +87,7 @@ sealed trait Rule extends Obstructing with Serializable {
     Violation(this, condition, location, remedy, parameters.toMap)
 }
 
-/** A rule that every table keeps once the feature is switched on. */
+/** A rule that every table keeps after the commit that switches the feature on. */
 trait FollowsFromTheSwitch extends Obstructing {
   override def obstacle(
       table: TableState,
@@ -97,8 +97,8 @@ trait FollowsFromTheSwitch extends Obstructing {
 }
 
 /**
- * A rule on names and ids that switching the feature on gives to a table without files, and to one
- * whose files have column mapping already.
+ * A rule on names and ids that the commit which switches the feature on assigns, for a table
+ * without files or with files that already have column mapping.
  */
 trait LaidOutByTheSwitch extends Obstructing {
   override def obstacle(
@@ -108,7 +108,7 @@ trait LaidOutByTheSwitch extends Obstructing {
   ): Obstacle = if (hasFiles && !table.isMapped) Obstacle.Rewrite else Obstacle.None
 }
 
-/** A rule on ids that only new files can have where there are files. */
+/** A rule on ids in data files: existing files that lack them have to be rewritten. */
 trait BoundByFiles extends Obstructing {
   override def obstacle(
       table: TableState,
@@ -117,7 +117,7 @@ trait BoundByFiles extends Obstructing {
   ): Obstacle = if (hasFiles) Obstacle.Rewrite else Obstacle.None
 }
 
-/** A requirement that one version of a table meets or breaks by itself. */
+/** A requirement on a single version of a table. */
 abstract class TableRule(
     val id: String,
     val statement: String,
@@ -141,7 +141,7 @@ abstract class ChangeRule(
   def check(change: TableChange): Seq[Violation]
 }
 
-/** A requirement on each action that a commit has besides protocol and metadata. */
+/** A requirement on each action of a commit other than protocol and metadata. */
 abstract class ActionRule(
     val id: String,
     val statement: String,
@@ -152,11 +152,11 @@ abstract class ActionRule(
   override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
     Obstacle.Rewrite
 
-  /** The violations of this rule in `action`, which is to be committed to `table`. */
+  /** The violations of this rule in `action`, an action of a commit to `table`. */
   def check(table: TableState, action: DataAction): Seq[Violation]
 }
 
-/** A requirement on each live data file, which only its footer tells of. */
+/** A requirement on the footer of each live data file. */
 abstract class FooterRule(
     val id: String,
     val statement: String,
@@ -167,13 +167,13 @@ abstract class FooterRule(
   override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
     Obstacle.Rewrite
 
-  /** The violations of this rule in a file, whose columns have been found. */
+  /** The violations of this rule in a file, given its columns. */
   def check(columns: FileColumns): Seq[Violation]
 
   /** The violations of this rule in `file`, which belongs to `table`. */
   final def check(table: TableState, file: DataFile): Seq[Violation] =
     check(FileColumns.of(table, file))
 
-  /** What mends all violations of this rule in the files of `table`. */
+  /** The remedy of all violations of this rule in the files of `table`. */
   def remedy(table: TableState): Remedy = Fix.copyInto(table)
 }

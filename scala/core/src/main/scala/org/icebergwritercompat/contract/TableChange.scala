@@ -2,38 +2,38 @@ package org.icebergwritercompat.contract
 
 import org.icebergwritercompat.model.SchemaNode
 
-/** What kind of operation changes a table, where that decides what it may do. */
+/** The kind of operation that changes a table, on which some rules depend. */
 sealed trait ChangeKind
 
 object ChangeKind {
 
-  /** Rows or schema of the table change. */
+  /** An ordinary change of rows or schema. */
   case object Ordinary extends ChangeKind
 
-  /** All rows leave, and the table starts anew. */
+  /** All rows are replaced, as by CREATE OR REPLACE. */
   case object Replacing extends ChangeKind
 
-  /** An older version of the same table returns, rows and schema. */
+  /** The rows and schema of an older version are restored. */
   case object Restoring extends ChangeKind
 
-  /** A feature leaves the protocol. */
+  /** A feature is dropped from the protocol. */
   case object DroppingFeature extends ChangeKind
 }
 
-/** A step from one version of a table to the next. */
+/** A change from one version of a table to the next. */
 final case class TableChange(before: TableState, after: TableState, kind: ChangeKind) {
 
-  /** The node that had this id before. */
+  /** The node that had this id in the previous version. */
   def old(id: Long): Option[SchemaNode] = before.nodesById.get(id)
 
-  // Nearly every rule asks for these, so the ids are looked up once.
+  // Most rules use these, so they are computed once.
   private lazy val (keptNodes, addedNodes) = after.nodes.partitionMap { node =>
     node.id.flatMap(old).map(_ -> node).toLeft(node)
   }
 
-  /** The nodes that were there before, each with what it was. */
+  /** The nodes that existed before, as pairs of the old and the new node. */
   def kept: Iterator[(SchemaNode, SchemaNode)] = keptNodes.iterator
 
-  /** The nodes with an id that no node had before. */
+  /** The nodes whose id is new. */
   def added: Iterator[SchemaNode] = addedNodes.iterator.filter(_.id.isDefined)
 }

@@ -7,8 +7,8 @@ import org.icebergwritercompat.remedy.{Change, Remedy}
 import java.util.Locale
 
 /**
- * When a table is looked at: it decides which statement mends a violation, never whether there is
- * one.
+ * What is being done with a table when the rules are checked. It decides the remedy of a violation,
+ * but not whether there is a violation.
  */
 sealed trait Moment
 
@@ -17,7 +17,7 @@ object Moment {
   /** The table is being created, or replaced by a new one. */
   final case class Creating(replacing: Boolean) extends Moment
 
-  /** The feature is being switched on for a table that exists. */
+  /** The feature is being switched on for an existing table. */
   case object Enabling extends Moment
 
   /** The table has the feature and is being changed. */
@@ -42,23 +42,23 @@ final case class FileFormat(provider: String, options: Map[String, String])
 
 object FileFormat {
 
-  /** What every Delta table declares. */
+  /** The format of every Delta table. */
   val Parquet: FileFormat = FileFormat("parquet", Map.empty)
 }
 
 /**
- * One version of a table, as far as its protocol and metadata tell.
+ * The protocol and metadata of one version of a table.
  *
  * @param name
  *   how a statement refers to the table, such as `db.t` or a quoted path
  * @param contract
  *   the contract that the table follows, or is to follow
  * @param previous
- *   the version before, if a change is looked at; it decides which statement mends a violation,
- *   never whether there is one
+ *   the previous version, if a change is checked; it decides the remedy of a violation, but not
+ *   whether there is a violation
  * @param asItIs
- *   the table before the feature is switched on, if this is what it is to become; it decides which
- *   statement mends a violation
+ *   the table before the upgrade, if this is the state after it; it decides the remedy of a
+ *   violation
  */
 final case class TableState(
     name: String,
@@ -74,17 +74,17 @@ final case class TableState(
     asItIs: Option[TableState] = None
 ) {
 
-  /** Whether the table follows its contract, or is yet to. */
+  /** Whether the property of the contract is `true`. */
   def isEnabled: Boolean = contract.isEnabled(properties)
 
   /** The column mapping mode: `none`, `name` or `id`. */
   def mappingMode: String =
     property(WriterCompat.ColumnMappingMode).fold("none")(lower(_).trim)
 
-  /** Whether columns have names and ids of their own in data files. */
+  /** Whether the table has column mapping. */
   def isMapped: Boolean = mappingMode != "none"
 
-  /** All violations of this version of the table, each found when it is asked for, and once. */
+  /** All violations of this version of the table, computed lazily and once. */
   @transient lazy val violations: LazyList[Violation] = LazyList.from(contract.rules.check(this))
 
   /** The column that a violation is about. */
@@ -96,15 +96,15 @@ final case class TableState(
   /** Every column, nested field, element, key and value of the schema, parents before children. */
   lazy val nodes: Vector[SchemaNode] = SchemaNode.flatten(schema)
 
-  /** The nodes by id; of those that share one, the last. */
+  /** The nodes by id; if several have the same id, the last. */
   lazy val nodesById: Map[Long, SchemaNode] =
     nodes.iterator.flatMap(node => node.id.map(_ -> node)).toMap
 
-  /** The highest id given out, as the property tells; 0 where it tells nothing. */
+  /** The highest assigned id according to the property; 0 if it is missing or malformed. */
   lazy val maxColumnId: Long =
     property(WriterCompat.MaxColumnId).flatMap(_.trim.toLongOption).getOrElse(0L)
 
-  /** The partition columns as nodes of the schema; a column that is not there is left out. */
+  /** The partition columns as nodes of the schema, without those that the schema lacks. */
   lazy val partitionNodes: Seq[SchemaNode] = partitionColumns.flatMap(column)
 
   private lazy val columnsByName: Map[String, SchemaNode] =
@@ -112,49 +112,49 @@ final case class TableState(
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 
-  /** The first column of this name, in letters of any case. */
+  /** The first column with this name, ignoring case. */
   def column(name: String): Option[SchemaNode] =
     Option(name).flatMap(n => columnsByName.get(lower(n)))
 
-  /** The nodes by path; names may differ in the case of letters alone. */
+  /** The nodes by path; paths are case-sensitive. */
   lazy val nodesByPath: Map[Vector[String], SchemaNode] =
     nodes.iterator.map(node => node.path -> node).toMap
 
   private lazy val nodesByParent: Map[Vector[String], Vector[SchemaNode]] =
     nodes.groupBy(_.path.init)
 
-  /** The fields, or the element, key and value, that hang directly below the node at `path`. */
+  /** The fields, or the element, key and value, directly below the node at `path`. */
   def nodesBelow(path: Vector[String]): Vector[SchemaNode] =
     nodesByParent.getOrElse(path, Vector.empty)
 
   /** The columns. */
   def columns: Vector[SchemaNode] = nodesBelow(Vector.empty)
 
-  /** The fields by physical name; of those that share one, the last. */
+  /** The fields by physical name; if several have the same name, the last. */
   lazy val fieldsByPhysicalName: Map[String, SchemaNode] =
     nodes.iterator.flatMap(node => node.physicalName.map(_ -> node)).toMap
 
-  // Thousands of violations may have the same remedy.
+  // Cached, because thousands of violations may have the same remedy.
   private[icebergwritercompat] lazy val copied: Remedy = Fix.copy(this)
 
   private[icebergwritercompat] lazy val typeChanges: Seq[Change.Type] = Fix.typeChanges(this)
 
   private[icebergwritercompat] lazy val additions: Map[Vector[String], Remedy] = Fix.additions(this)
 
-  /** The names under which a file action must give its partition values. */
+  /** The keys that the partition values of a file action must have. */
   lazy val partitionKeys: Set[String] =
     partitionNodes.map(node => node.physicalName.getOrElse(node.path.head)).toSet
 
-  /** The schema as trees of physical names, to look up paths in statistics. */
+  /** The physical names of the schema as a tree, to look up paths of statistics. */
   lazy val physicalNames: PhysicalNameTree = PhysicalNameTree.of(schema)
 
-  /** The key that holds the property, as Delta looks for it: its own before any other. */
+  /** The key under which the property is set; like Delta, the main key before alternate ones. */
   def keyOf(key: String): String = WriterCompat.keyOf(key, properties)
 
-  /** The value of a property; a null in the log is text too, and none that a rule asks for. */
+  /** The value of a property; a null in the log becomes the text `null`. */
   def property(key: String): Option[String] = properties.get(keyOf(key)).map(String.valueOf(_))
 
-  /** The boolean value of a property; `None` where it is absent or is no boolean. */
+  /** The boolean value of a property; `None` if it is absent or not a boolean. */
   def flag(key: String): Option[Boolean] =
     property(key).flatMap(_.trim.toLowerCase(Locale.ROOT).toBooleanOption)
 }

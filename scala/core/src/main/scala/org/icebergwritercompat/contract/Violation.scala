@@ -4,12 +4,12 @@ import org.icebergwritercompat.model.{Condition, Location}
 import org.icebergwritercompat.remedy.Remedy
 
 /**
- * One broken requirement.
+ * A place where a rule does not hold.
  *
  * @param remedy
- *   what mends it
+ *   the statements that remove it
  * @param parameters
- *   the named values the text of `condition` is filled with, besides the rule
+ *   the values of the named parameters in the text of `condition`, except the rule
  */
 final case class Violation(
     rule: Rule,
@@ -19,6 +19,6 @@ final case class Violation(
     parameters: Map[String, String]
 ) {
 
-  /** The violation in one line: the rule, the place, and what should hold there. */
-  def summary: String = s"${rule.id}, $location. What must hold: ${rule.statement}"
+  /** The violation in one line: the rule, the place and the requirement. */
+  def summary: String = s"${rule.id}, $location. Required: ${rule.statement}"
 }

@@ -2,30 +2,31 @@ package org.icebergwritercompat.contracts
 
 import org.icebergwritercompat.contract.Contract
 
-/** The contracts that the guard keeps. */
+/** The contracts that the guard enforces. */
 object Contracts {
 
   @volatile private var known: Vector[Contract] = Vector(V1.contract)
 
-  /** All of them, the one for new tables first. */
+  /** All contracts, the one for new tables first. */
   def all: Seq[Contract] = known
 
-  /** The contract for tables that follow none yet. */
+  /** The contract for tables that have none yet. */
   def default: Contract = known.head
 
-  /** The contract that a table with these properties follows. */
+  /** The contract of a table with these properties. */
   def of(properties: Map[String, String]): Option[Contract] = known.find(_.isEnabled(properties))
 
-  /** Whether a table with these properties follows a contract. */
+  /** Whether a table with these properties has a contract. */
   def isEnabled(properties: Map[String, String]): Boolean = of(properties).isDefined
 
-  /** Has another contract kept from now on. */
+  /** Adds a contract, which is enforced from now on. */
   def add(contract: Contract): Unit = synchronized {
     require(
       !known.exists(other =>
         other.feature == contract.feature || other.property == contract.property
       ),
-      s"There is a contract of the feature ${contract.feature} or the property ${contract.property}."
+      s"A contract with the feature ${contract.feature} or the property ${contract.property} " +
+        "exists."
     )
     known = known :+ contract
   }

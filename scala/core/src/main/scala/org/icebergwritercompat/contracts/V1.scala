@@ -108,7 +108,7 @@ object V1 {
   )
 
   private val features = FeatureLists(
-    // Features that name no counterpart in Iceberg and that the RFC allows.
+    // Features that the RFC allows.
     allowed = Set(
       "appendOnly",
       WriterCompat.ColumnMappingFeature,
@@ -122,7 +122,8 @@ object V1 {
       "timestampNtz",
       "typeWidening"
     ),
-    // Features older than writer version 7, which an upgrade carries along unused.
+    // Features from before writer version 7, which the protocol may list although they are not
+    // used.
     allowedIfInactive = Set(
       "invariants",
       "changeDataFeed",
@@ -130,13 +131,13 @@ object V1 {
       "identityColumns",
       "generatedColumns"
     ),
-    // Features that the RFC, or the text it builds on, rules out by name.
+    // Features that the RFC, or IcebergCompatV2, forbids by name.
     forbidden = Map(
-      "deletionVectors" -> "Iceberg readers of format version 2 do not see deletion vectors",
+      "deletionVectors" -> "Iceberg readers ignore Delta's deletion vectors",
       "rowTracking" -> "Iceberg writers do not keep row ids",
       "allowColumnDefaults" -> "Iceberg format version 2 has no column defaults",
-      "icebergCompatV1" -> "the table follows IcebergCompatV2",
-      "icebergCompatV3" -> "the table follows IcebergCompatV2",
+      "icebergCompatV1" -> "the feature requires IcebergCompatV2",
+      "icebergCompatV3" -> "the feature requires IcebergCompatV2",
       "variantType" -> "Iceberg format version 2 has no variant type",
       "variantType-preview" -> "Iceberg format version 2 has no variant type",
       "variantShredding" -> "Iceberg format version 2 has no variant type",
@@ -147,7 +148,7 @@ object V1 {
     leftOut = Set("icebergCompatV1", "icebergCompatV3", "allowColumnDefaults")
   )
 
-  /** The contract; its two readings are the RFC as first accepted, and as revised since. */
+  /** The contract, with two readings: the RFC as first accepted, and with its later revisions. */
   val contract: Contract = Contract(
     feature = WriterCompat.Feature,
     property = WriterCompat.Enabled,

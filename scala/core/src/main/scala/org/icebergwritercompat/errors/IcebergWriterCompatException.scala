@@ -13,12 +13,12 @@ import scala.util.matching.Regex
 /**
  * A refusal: its condition, SQLSTATE and parameters are the same in Scala, Java, SQL and Python.
  *
- * The base class is one that PySpark hands on with its condition.
+ * The base class is one that PySpark passes on with its condition.
  *
  * @param remedy
- *   what mends it; its statements of SQL are the parameter `fix` of the text, one a line
+ *   the remedy; its SQL statements are the parameter `fix` of the text, one per line
  * @param also
- *   what else is wrong with the refused statement
+ *   the other violations of the refused statement
  */
 final class IcebergWriterCompatException(
     condition: String,
@@ -39,13 +39,13 @@ final class IcebergWriterCompatException(
 
   def this(condition: String, parameters: Map[String, String]) = this(condition, parameters, null)
 
-  /** What is wrong, without what mends it. */
+  /** The text without the remedy. */
   def explanation: String = IcebergWriterCompatException.body(condition, parameters, remedy, also)
 
-  /** What mends it in SQL, Python and at the command line, as JSON. */
+  /** The remedy in SQL, in Python and as commands, as JSON. */
   def remedyJson: String = RemedyJson.of(remedy)
 
-  /** What is to be done with the statements of the remedy. */
+  /** What to do with the statements of the remedy: `Run` or `Use`. */
   def remedyVerb: String = remedy.verb
 
   override def getCondition: String = condition
@@ -58,7 +58,7 @@ final class IcebergWriterCompatException(
     IcebergWriterCompatException.withFix(parameters, remedy).asJava
 }
 
-/** Makes the errors of this project. */
+/** Creates the errors of this project. */
 object IcebergWriterCompatException {
 
   /** The condition of every refused change to a table. */
@@ -75,9 +75,9 @@ object IcebergWriterCompatException {
    * The refusal of a change because of its first violation.
    *
    * @param others
-   *   what else is wrong with the statement
+   *   the other violations of the statement
    * @param remedy
-   *   what mends the first violation, and the others if that is possible
+   *   the remedy of the first violation, and of the others if possible
    */
   def of(
       table: TableState,
@@ -95,7 +95,7 @@ object IcebergWriterCompatException {
     )
   }
 
-  /** What the refusal says of the violation itself, without the table, the rule and the remedy. */
+  /** The text of the violation without the table, the rule and the remedy. */
   def explanation(table: TableState, violation: Violation): String =
     Conditions.explanation(conditionOf(violation), parametersOf(table, violation))
 
@@ -109,7 +109,7 @@ object IcebergWriterCompatException {
       also: Seq[String]
   ): String = {
     val rest =
-      if (also.isEmpty) "" else s"\nThe same statement breaks more rules:${list(also)}"
+      if (also.isEmpty) "" else s"\nThe statement also breaks these rules:${list(also)}"
     Conditions.body(condition, withFix(parameters, remedy), hasRemedy = !remedy.isEmpty) + rest +
       remedy.note.fold("")("\n" + _)
   }
@@ -127,10 +127,10 @@ object IcebergWriterCompatException {
     )
 
   /**
-   * The refusal to switch the feature on, with everything that stands against it.
+   * The refusal to switch the feature on, with all findings.
    *
    * @param remedy
-   *   what mends all of it, where that keeps all rows
+   *   the remedy of all findings, if it keeps all rows
    */
   def notCompliant(
       table: TableState,
@@ -142,8 +142,7 @@ object IcebergWriterCompatException {
       case _                                           => allOf(table, findings, remedy)
     }
 
-  // A copy would have other rows, or none where they cannot be read; a column can be renamed
-  // where it is.
+  // A copy would have other rows, or could not read them; a column can be renamed in place.
   private def isLostInCopy(table: TableState, finding: Violation): Boolean = finding.rule match {
     case ActionRules.NoMarkersOfNull | NameRules.NoReservedNames => true
     case _: FooterRule => finding.remedy != Fix.copyInto(table)
@@ -157,9 +156,10 @@ object IcebergWriterCompatException {
   ): IcebergWriterCompatException = {
     val way = remedy match {
       case _: Remedy.Enable =>
-        "The table can get the feature where it is: data files that cannot stay are written anew."
+        "The feature can be switched on for the table in place; data files that cannot be kept " +
+          "are rewritten."
       case _: Remedy.CopyInto => "The rows can be copied into a new table that has the feature."
-      case _                  => "The following is to be mended first."
+      case _                  => "Fix the following first."
     }
     new IcebergWriterCompatException(
       s"$Violation.TABLE_NOT_COMPLIANT",
@@ -177,12 +177,12 @@ object IcebergWriterCompatException {
   }
 
   /**
-   * The refusal to switch the feature on, with everything that stands in the way.
+   * The refusal to switch the feature on because of blockers.
    *
    * @param blockers
-   *   the rule, what was found, and what mends it
+   *   the rule, what was found, and the remedy
    * @param remedy
-   *   what mends all of them, where one call does
+   *   the remedy of all of them, if there is a single one
    */
   def upgradeBlocked(
       table: String,
@@ -212,7 +212,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The refusal to write data files anew unasked. */
+  /** The refusal to rewrite data files without a request. */
   def rewriteNeeded(
       table: String,
       rules: Seq[String],
@@ -233,7 +233,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The refusal where Delta lets a feature go only after some time. */
+  /** The refusal where Delta drops a feature only after some time. */
   def dropLater(
       table: TableState,
       rule: Rule,
@@ -249,7 +249,8 @@ object IcebergWriterCompatException {
         "feature" -> feature,
         "period" -> Fix.truncationPeriod(table),
         "atOnce" -> Fix.profileThatDropsAtOnce(table).fold("") { profile =>
-          s" Under the profile ${profile.name} it can go at once: SET ${Profile.Conf}=${profile.name}"
+          s" With the profile ${profile.name} it can be dropped now: SET " +
+            s"${Profile.Conf}=${profile.name}"
         }
       ),
       cause,
@@ -257,7 +258,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The refusal of files that were written while the table did not have the feature. */
+  /** The refusal of files that were written before the table had the feature. */
   def writtenBeforeEnabling(
       table: String,
       operation: String,
@@ -282,14 +283,14 @@ object IcebergWriterCompatException {
       Option.when(left > 0)(s"\n- and $left more")).mkString
   }
 
-  /** The answer where others commit faster than the table can be looked at. */
+  /** The error if other writers commit faster than the table can be examined. */
   def tooBusy(table: String, attempts: Int): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_TABLE_TOO_BUSY",
       Map("table" -> table, "attempts" -> attempts.toString)
     )
 
-  /** The answer to a call with an option that is not there. */
+  /** The error for an option with an unknown value. */
   def wrongOption(
       option: String,
       value: String,
@@ -300,7 +301,7 @@ object IcebergWriterCompatException {
       Map("option" -> option, "value" -> value, "allowed" -> allowed.mkString(", "))
     )
 
-  /** The refusal of a property or setting that has none of the values it may have. */
+  /** The refusal of an invalid value of a property or setting. */
   def invalidValue(
       property: String,
       value: String,
@@ -315,7 +316,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The refusal of a write that the rules would not see. */
+  /** The refusal of a write for which the rules would not be checked. */
   def unguarded(table: String, setting: String, remedy: Remedy): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$Violation.UNGUARDED_WRITE",
@@ -340,7 +341,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The refusal to make a table with the feature of files that have no column ids. */
+  /** The refusal to convert files without column ids to a table with the feature. */
   def notConvertible(
       folder: String,
       setting: String,
@@ -358,7 +359,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The answer to a call that names something else than a Delta table. */
+  /** The error for a name or path that is not a Delta table. */
   def notDelta(table: String, remedy: Remedy = Remedy.Nothing): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE",
@@ -368,21 +369,21 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The answer to a statement that cannot be tried without running it. */
+  /** The error for a statement that cannot be checked without running it. */
   def statementNotSupported(statement: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_STATEMENT_NOT_SUPPORTED",
       Map("statement" -> statement.linesIterator.nextOption().getOrElse(""))
     )
 
-  /** The answer to a question about a rule that is not there. */
+  /** The error for an unknown rule id. */
   def noSuchRule(rule: String, rules: Seq[String]): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_NO_SUCH_RULE",
       Map("rule" -> rule, "rules" -> rules.mkString(", "))
     )
 
-  /** The answer to a table function that is called in another way than it can be. */
+  /** The error for wrong arguments of a table function. */
   def wrongArguments(function: String, parameters: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_WRONG_ARGUMENTS",
@@ -396,7 +397,7 @@ object IcebergWriterCompatException {
   ): IcebergWriterCompatException =
     notPublishable(reason, parameters, PublishRemedies.of(reason, parameters))
 
-  /** The same, where the reason alone does not tell what mends it. */
+  /** The same, with a remedy that the reason alone does not determine. */
   def notPublishable(
       reason: String,
       parameters: Map[String, String],
@@ -441,14 +442,14 @@ object IcebergWriterCompatException {
       broken.head.remedy
     )
 
-  /** The answer where the feature is on for a table that breaks its rules. */
+  /** The error for a table that has the feature and breaks its rules. */
   def enabledButBroken(
       table: String,
       broken: Seq[(String, String, Remedy)]
   ): IcebergWriterCompatException =
     withFindings(s"$Violation.ENABLED_BUT_BROKEN", table, broken, broken.head._3)
 
-  /** The answer to a question about what is published where nothing is. */
+  /** The error for a table that is not published. */
   def notPublished(table: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_NOT_PUBLISHED",
@@ -458,7 +459,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The answer to a call that needs Iceberg's library where that is missing. */
+  /** The error if Iceberg's library is missing. */
   def icebergMissing(version: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_ICEBERG_MISSING",
@@ -466,7 +467,7 @@ object IcebergWriterCompatException {
       cause
     )
 
-  /** The answer to a call that needs the driver of a database where that is missing. */
+  /** The error if the driver of a database is missing. */
   def driverMissing(
       uri: String,
       driver: String,
@@ -477,7 +478,7 @@ object IcebergWriterCompatException {
       Map("uri" -> uri, "driver" -> driver, "coordinate" -> coordinate)
     )
 
-  /** The answer where an Iceberg catalog cannot be used. */
+  /** The error if an Iceberg catalog cannot be used. */
   def catalogUnavailable(
       catalog: String,
       settings: String,
@@ -489,7 +490,7 @@ object IcebergWriterCompatException {
       cause
     )
 
-  /** The refusal of a VACUUM of a published table whose readers would miss files. */
+  /** The refusal of a VACUUM of a published table whose readers would lose files. */
   def vacuumRefused(
       table: String,
       metadata: String,
@@ -509,7 +510,7 @@ object IcebergWriterCompatException {
     )
   }
 
-  /** An error without its stack, and what mends it, if that is known. */
+  /** The text of an error in one line, and its remedy, if it has one. */
   def inOneLine(error: Throwable): (String, Option[Remedy]) = error match {
     case own: IcebergWriterCompatException =>
       val known = Option.unless(own.remedy.isEmpty)(own.remedy)
@@ -517,7 +518,7 @@ object IcebergWriterCompatException {
     case other => (rootOf(other), None)
   }
 
-  /** The answer where files were written anew and not committed, with what went wrong. */
+  /** The error if files were rewritten but not committed. */
   def orphaned(table: String, folder: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       s"$rewriteFailed.NOT_COMMITTED",
@@ -527,7 +528,7 @@ object IcebergWriterCompatException {
       Nil
     )
 
-  /** The refusal to commit files that do not have the rows of those they were written from. */
+  /** The refusal to commit rewritten files with another number of rows than the original files. */
   def otherRows(
       table: String,
       files: Long,
@@ -552,10 +553,10 @@ object IcebergWriterCompatException {
   private val rewriteFailed = "ICEBERG_WRITER_COMPAT_REWRITE_FAILED"
 
   /**
-   * The answer where a field of the log of a table is not what Delta reads.
+   * The error for a malformed field of the log.
    *
    * @param cause
-   *   what Delta fails with; null where it passes over the field
+   *   the error of Delta; null if Delta ignores the field silently
    */
   def malformedLog(
       table: String,
@@ -575,15 +576,15 @@ object IcebergWriterCompatException {
         "required" -> field.required,
         "effect" -> (
           if (cause == null)
-            "Delta passes over it without a word, so that what was to be committed is not in the " +
-              "table, until there is a checkpoint of a later version."
-          else "Delta's own statements fail as well."
+            "Delta ignores it silently, so the change is missing in the table until there is a " +
+              "checkpoint of a later version."
+          else "Delta's own statements fail too."
         )
       ),
       cause
     )
 
-  /** The answer where the log of a table cannot be read. */
+  /** The error if the log of a table cannot be read. */
   def unreadable(table: String, cause: Throwable): IcebergWriterCompatException =
     new IcebergWriterCompatException(
       "ICEBERG_WRITER_COMPAT_TABLE_UNREADABLE",
@@ -603,7 +604,7 @@ object IcebergWriterCompatException {
       .mkString(", because of ")
   }
 
-  // A table with thousands of columns breaks a rule thousands of times.
+  // A table with thousands of columns can have thousands of violations.
   private val findingsListed = 50
 
   /** The refusal of a session, with the reason as sub-condition. */
@@ -622,7 +623,7 @@ private[errors] object Conditions {
 
   private val reader = new ErrorClassesJsonReader(Seq(getClass.getResource(resource)))
 
-  /** A text without its last line, where that is there for the remedy, which may be missing. */
+  /** The text without its last line, if that contains the remedy, which may be missing. */
   def body(condition: String, parameters: Map[String, String], hasRemedy: Boolean): String = {
     val text = s"[$condition] ${reader.getErrorMessage(condition, parameters)}"
     if (hasRemedy)
@@ -632,7 +633,7 @@ private[errors] object Conditions {
 
   private val endings = Seq("\nRun: ", "\nUse: ")
 
-  /** What the text of a violation says besides the table, the rule and the remedy. */
+  /** The text of a violation without the table, the rule and the remedy. */
   def explanation(condition: String, parameters: Map[String, String]): String = {
     val template = texts
       .path(IcebergWriterCompatException.Violation)

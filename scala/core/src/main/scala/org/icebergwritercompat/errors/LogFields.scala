@@ -10,20 +10,18 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 /**
- * A field of the log that is not what Delta reads.
+ * A malformed field of the log.
  *
  * @param field
- *   such as `metaData.schemaString.fields.0.metadata`
+ *   its path, such as `metaData.schemaString.fields.0.metadata`
  * @param found
- *   the JSON that is there, or that nothing is
+ *   its JSON, or `nothing` if it is missing
  * @param required
- *   what should be there
+ *   what Delta requires
  */
 final case class MalformedField(field: String, found: String, required: String)
 
-/**
- * What the actions of a log that make up a table must be, for a look at why Delta cannot read it.
- */
+/** The required form of the actions in a log, to find out why Delta cannot read the log. */
 object LogFields {
 
   private val mapper = new ObjectMapper
@@ -39,7 +37,7 @@ object LogFields {
       case other => Some(problem(Vector("line"), other.orNull, "a JSON object"))
     }
 
-  /** What a line of the log has, or lacks, that Delta passes over without a word. */
+  /** The field of a line of the log that makes Delta ignore the line silently. */
   def passedOver(line: String): Option[MalformedField] =
     if (isPlainFile(line)) None
     else
@@ -61,7 +59,7 @@ object LogFields {
 
   private val factory = new JsonFactory
 
-  // Most lines of most logs; it spares them being read as trees.
+  // Avoids parsing most lines of a log as a tree.
   private def isPlainFile(line: String): Boolean = Try {
     Using.resource(factory.createParser(line)) { parser =>
       parser.nextToken() == JsonToken.START_OBJECT &&
@@ -84,7 +82,7 @@ object LogFields {
 
   private val longest = 100
 
-  /** What a field must be. */
+  /** The required form of a field. */
   private sealed trait Kind {
     def problem(way: Vector[String], node: JsonNode): Option[MalformedField]
   }
@@ -99,7 +97,7 @@ object LogFields {
       if (node.isMissingNode || node.isNull) None else kind.problem(way, node)
   }
 
-  /** Right if it is there at all. */
+  /** May be missing, but not null. */
   private final case class Present(kind: Kind) extends Kind {
     override def problem(way: Vector[String], node: JsonNode): Option[MalformedField] =
       if (node.isMissingNode) None else kind.problem(way, node)
@@ -144,7 +142,7 @@ object LogFields {
       if (node.path(name).asInt == value) kind.problem(way, node) else None
   }
 
-  /** Text that holds JSON. */
+  /** Text that contains JSON. */
   private final case class Json(kind: Kind) extends Kind {
     override def problem(way: Vector[String], node: JsonNode): Option[MalformedField] =
       Option(node.textValue).flatMap(text => Try(mapper.readTree(text)).toOption) match {
@@ -176,7 +174,7 @@ object LogFields {
   private val boolean = new Plain("true or false", _.isBoolean)
 
   private val dataType = new Plain(
-    "a type of Spark's",
+    "a Spark data type",
     node => Try(DataType.fromJson(node.toString)).isSuccess
   )
 
@@ -211,7 +209,7 @@ object LogFields {
         "readerFeatures" -> Optional(ListOf(text)),
         "writerFeatures" -> Optional(ListOf(text))
       ),
-      // What these versions are for is in the lists.
+      // These versions require the lists of features.
       When("minReaderVersion", 3, Fields("readerFeatures" -> ListOf(text))),
       When("minWriterVersion", 7, Fields("writerFeatures" -> ListOf(text)))
     ),

@@ -3,10 +3,10 @@ package org.icebergwritercompat.errors
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 
-/** What mends the reasons for which a table cannot be published. */
+/** The remedies of the reasons for which a table cannot be published. */
 private[errors] object PublishRemedies {
 
-  /** What follows from the reason and the parameters of its text. */
+  /** The remedy for a reason and the parameters of its text. */
   def of(reason: String, parameters: Map[String, String]): Remedy = {
     def table = parameters("table")
     reason match {

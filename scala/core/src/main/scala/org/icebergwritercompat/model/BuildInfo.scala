@@ -3,7 +3,7 @@ package org.icebergwritercompat.model
 import java.util.Properties
 import scala.util.Using
 
-/** The versions this jar was built with. */
+/** The versions that this jar was built with. */
 object BuildInfo {
 
   private val properties: Properties = {

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.model
 
-/** An action of a commit that is neither protocol nor metadata. */
+/** An action of a commit other than protocol and metadata. */
 sealed trait DataAction
 
 object DataAction {
@@ -11,7 +11,7 @@ object DataAction {
    * @param repeated
    *   whether the same commit adds the same path already
    * @param isWithinReach
-   *   whether there is a file system for the scheme and host of the path, or it has none
+   *   whether the session has a file system for the scheme and host of the path, or the path has none
    */
   final case class Added(
       path: String,
@@ -23,7 +23,7 @@ object DataAction {
       isWithinReach: Boolean = true
   ) extends DataAction {
 
-    /** Where the path leads to. */
+    /** The location of the file. */
     lazy val location: FileLocation = FileLocation.of(path)
   }
 

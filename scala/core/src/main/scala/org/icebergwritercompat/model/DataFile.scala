@@ -4,18 +4,18 @@ import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.schema.MessageType
 
 /**
- * A live data file, as the log and its own footer describe it.
+ * A live data file, with the values of the log and of its footer.
  *
  * @param path
- *   as the log has it
+ *   the path in the log
  * @param partitionValues
- *   by physical name; null for a null
+ *   by physical name; a null is `null`
  * @param size
- *   the bytes that the log says it has
+ *   the size in bytes according to the log
  * @param rowCount
- *   the `numRecords` of its statistics, which counts the rows that a deletion vector hides too
+ *   the `numRecords` of its statistics, which includes rows that a deletion vector deletes
  * @param namesById
- *   the physical names that columns had for its writer, where they have others now
+ *   the physical names that columns had when it was written, if they have others now
  */
 final case class DataFile(
     path: String,
@@ -27,24 +27,24 @@ final case class DataFile(
 )
 
 /**
- * Why there is no footer.
+ * Why the footer cannot be read.
  *
  * @param reason
- *   in words that are the same for all files with this reason
+ *   the reason, without details of the file
  * @param detail
- *   what is to say of this file
+ *   details of this file
  */
 final case class Unreadable(reason: String, detail: String)
 
 /**
- * What a Parquet file says of itself.
+ * The footer of a Parquet file.
  *
  * @param size
  *   the bytes of the file
  * @param chunks
- *   what each row group says of a leaf column, by the names that lead to it
+ *   for each leaf column, by its path, one entry per row group
  * @param keys
- *   what the writer says of itself and its settings
+ *   the key-value metadata
  * @param createdBy
  *   the library that wrote the file
  */
@@ -58,12 +58,12 @@ final case class Footer(
 )
 
 /**
- * What a row group says of a leaf column.
+ * The statistics of a leaf column in a row group.
  *
  * @param valueCount
  *   the number of values, nulls included
  * @param definitionLevels
- *   how many values have each definition level; empty where the writer does not tell
+ *   the number of values at each definition level; empty if the writer did not store it
  */
 final class ColumnChunk(
     val statistics: Statistics[_],
@@ -71,9 +71,9 @@ final class ColumnChunk(
     val definitionLevels: Seq[Long] = Nil
 ) {
 
-  /** The number of nulls, if the writer tells. */
+  /** The number of nulls, if the writer stored it. */
   def nullCount: Option[Long] = Option.when(statistics.isNumNullsSet)(statistics.getNumNulls)
 
-  /** The least and the greatest value are known, so there is one that is not null. */
+  /** Whether minimum and maximum are known; then there is a value that is not null. */
   def hasBounds: Boolean = statistics.hasNonNullValue
 }

@@ -7,12 +7,12 @@ import scala.util.Using
 import scala.util.control.NonFatal
 
 /**
- * What the rules ask of a file's statistics.
+ * The values of a file's statistics that the rules use.
  *
  * @param rowCount
- *   the value of `numRecords`, if it can be a number of rows
+ *   the value of `numRecords`, if it is a valid number of rows
  * @param unknownNames
- *   the keys of the column statistics that are no physical names, each as a path
+ *   the keys of the column statistics that are not physical names, each as a path
  */
 final case class FileStatistics(rowCount: Option[Long], unknownNames: Set[Vector[String]])
 
@@ -22,21 +22,21 @@ object FileStatistics {
 
   private val byColumn = Set("minValues", "maxValues", "nullCount")
 
-  /** Reads statistics in one pass; `None` where they are no JSON object. */
+  /** Parses statistics in one pass; `None` if they are not a JSON object. */
   def parse(json: String, names: PhysicalNameTree): Option[FileStatistics] =
     try Using.resource(factory.createParser(json))(read(_, names))
     catch { case NonFatal(_) => None }
 
   /**
-   * The statistics with a row count, all else to the letter; those that are no JSON object stay as
-   * they are.
+   * The statistics with a row count and otherwise unchanged; statistics that are not a JSON object
+   * are returned unchanged.
    */
   def withRowCount(json: String, rows: Long): String =
     if (json == null || json.isBlank) s"""{"numRecords":$rows}"""
     else
       parse(json, PhysicalNameTree(Map.empty)) match {
         case Some(FileStatistics(None, _)) =>
-          // At the end, where it counts even if the name is there with something else.
+          // At the end, because the last of several equal keys counts.
           val fields = json.substring(0, json.lastIndexOf('}'))
           val comma = if (fields.trim == "{") "" else ","
           s"""$fields$comma"numRecords":$rows}"""
@@ -59,7 +59,7 @@ object FileStatistics {
     Option.when(isObject)(FileStatistics(rowCount, unknown.toSet))
   }
 
-  // Leaves the parser at the end of the object it is in.
+  // Moves the parser to the end of the current object.
   private def collectUnknown(
       parser: JsonParser,
       names: PhysicalNameTree,

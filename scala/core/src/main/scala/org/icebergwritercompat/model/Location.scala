@@ -29,7 +29,7 @@ object Condition {
   case object WrongRequiredTableProperty extends Condition("WRONG_REQUIRED_TABLE_PROPERTY")
 }
 
-/** What a violation is about. */
+/** The place of a violation. */
 sealed trait Location
 
 object Location {

@@ -10,10 +10,10 @@ import org.apache.spark.sql.types._
 import java.util.Locale
 
 /**
- * How Parquet stores the values of a type.
+ * The Parquet type of a data type.
  *
  * @param length
- *   the bytes of each value, if their number is fixed
+ *   the number of bytes of each value, if it is fixed
  */
 final case class ParquetForm(
     physical: PrimitiveTypeName,
@@ -27,7 +27,7 @@ final case class ParquetForm(
 
 object ParquetForm {
 
-  /** The form that Iceberg lays down for a type without parts. */
+  /** The form that Iceberg specifies for a primitive type. */
   def of(dataType: DataType): Option[ParquetForm] = Option(dataType).collect {
     case BooleanType          => form(BOOLEAN)
     case IntegerType          => form(INT32)
@@ -43,8 +43,8 @@ object ParquetForm {
   }
 
   /**
-   * Whether a file may store a column of this type so: in its own form, or in that of a type from
-   * which Iceberg lets the column be promoted.
+   * Whether a file may store a column of this type in this form: its own form, or that of a type
+   * which Iceberg can promote to it.
    */
   def isAllowed(dataType: DataType, stored: PrimitiveType): Boolean = {
     val found = of(stored)
@@ -72,7 +72,7 @@ object ParquetForm {
       Option(stored.getLogicalTypeAnnotation)
     )
 
-  /** A field of a file in words. */
+  /** A description of a field of a file. */
   def describe(field: Type): String = {
     val repeated = if (field.isRepetition(Repetition.REPEATED)) "repeated " else ""
     val form =
@@ -81,7 +81,7 @@ object ParquetForm {
     repeated + form
   }
 
-  // A byte or short was stored as an int all along; the annotation may say how wide it was.
+  // Bytes and shorts are stored as int32; the annotation may have their width.
   private val integers: Set[ParquetForm] =
     Set(form(INT32)) ++ Seq(8, 16, 32).map(bits => form(INT32, intType(bits, true)))
 

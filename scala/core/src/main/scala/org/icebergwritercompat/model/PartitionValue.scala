@@ -12,13 +12,13 @@ import java.util
 import scala.util.Try
 
 /**
- * The value that the log gives a partition column for a whole file; `None` is null.
+ * The value of a partition column in the log, for a whole file; `None` is null.
  *
- * Everything here answers in favour of the file where it cannot be told.
+ * If a comparison is undecidable, the value counts as equal.
  */
 final case class PartitionValue(value: Option[String], dataType: DataType) {
 
-  /** Whether the rows that a chunk is about may all have this value. */
+  /** Whether all rows of a column chunk can have this value. */
   def agrees(chunk: ColumnChunk): Boolean = value match {
     case None       => !chunk.hasBounds && chunk.nullCount.forall(_ == chunk.valueCount)
     case Some(text) =>
@@ -28,7 +28,7 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
   private def agrees(text: String, statistics: Statistics[_]): Boolean = statistics match {
     case s: IntStatistics  => whole(text).forall(v => s.getMin == v && s.getMax == v)
     case s: LongStatistics => whole(text).forall(v => s.getMin == v && s.getMax == v)
-    // 0.0 equals -0.0, and nothing equals NaN, which is no bound.
+    // 0.0 equals -0.0. NaN cannot be compared, because it is not in bounds.
     case s: FloatStatistics =>
       s.getMin.isNaN || text.toFloatOption.forall(v => s.getMin == v && s.getMax == v)
     case s: DoubleStatistics =>
@@ -40,21 +40,21 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
           unscaled(text, decimal).forall { v =>
             Seq(s.getMinBytes, s.getMaxBytes).forall(bytes => new BigInteger(bytes) == v)
           }
-        // Bytes that are no text are lost in the log.
+        // The log does not have bytes that are not UTF-8.
         case BinaryType if text.contains(replacement) => true
         case _ => isWithin(text.getBytes(UTF_8), s.getMinBytes, s.getMaxBytes)
       }
     case _ => true
   }
 
-  /** The number that a Parquet integer stands for. */
+  /** The value of a Parquet integer statistic. */
   private def whole(text: String): Option[Long] = {
     val utf8 = UTF8String.fromString(text)
     dataType match {
       case DateType         => SparkDateTimeUtils.stringToDate(utf8).map(_.toLong)
       case TimestampNTZType =>
         SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
-      // Without a zone it is in that of the writer, which nobody knows.
+      // Without a zone it is in the unknown zone of the writer.
       case TimestampType =>
         val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(utf8, _))
         inTwoZones.head.filter(_ => inTwoZones.distinct.sizeIs == 1)
@@ -67,8 +67,8 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
   private def unscaled(text: String, decimal: DecimalType): Option[BigInteger] =
     Try(new java.math.BigDecimal(text).setScale(decimal.scale).unscaledValue).toOption
 
-  // A writer may cut long bounds off: the lower one to a prefix, the upper one to a prefix that it
-  // then raises. What was cut off is shorter than the value.
+  // A writer may truncate long bounds: the lower one to a prefix, the upper one to a prefix that it
+  // increments. A truncated bound is shorter than the value.
   private def isWithin(value: Array[Byte], min: Array[Byte], max: Array[Byte]): Boolean = {
     val isMin = util.Arrays.equals(min, value.take(min.length))
     val isMax = util.Arrays.equals(max, value) ||

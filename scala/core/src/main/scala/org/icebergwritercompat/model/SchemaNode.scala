@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 
 import scala.util.Try
 
-/** How a node of the schema hangs below its parent. */
+/** The role of a node of the schema in its parent. */
 sealed abstract class Role(val name: String)
 
 object Role {
@@ -19,7 +19,7 @@ object Role {
  * One node of a schema: a column or nested field, or the element, key or value of a collection.
  *
  * @param path
- *   the logical names from the root; an element, key or value is called just that
+ *   the logical names from the root; `element`, `key` and `value` for the parts of lists and maps
  * @param id
  *   the column id of a field, the nested id of an element, key or value
  * @param metadata
@@ -40,7 +40,7 @@ final case class SchemaNode(
   /** Whether this node is a column or a nested field of a struct. */
   def isField: Boolean = role == Role.Field
 
-  /** The path as a statement spells it. */
+  /** The path as written in statements. */
   def sqlPath: String = SchemaNode.sqlPath(path)
 
   /** The same, for a report. */
@@ -49,15 +49,15 @@ final case class SchemaNode(
 
 object SchemaNode {
 
-  /** The path as a statement spells it, each part quoted where it must be. */
+  /** The path as written in statements, each part quoted if necessary. */
   def sqlPath(path: Seq[String]): String = path.map(QuotingUtils.quoteIfNeeded).mkString(".")
 
   /** All nodes of `schema`, parents before children. */
   def flatten(schema: StructType): Vector[SchemaNode] = {
     val nodes = Vector.newBuilder[SchemaNode]
 
-    // The ids of elements, keys and values stand in the metadata of the nearest field above,
-    // under that field's physical name and the way down from it.
+    // The ids of elements, keys and values are in the metadata of the nearest enclosing field;
+    // their keys are the physical name of that field followed by the path below it.
     final class NestedIds(field: Metadata, prefix: String) {
       private lazy val ids = read(field, WriterCompat.NestedIds)(_.getMetadata(_))
       def get(way: String): Option[Long] = ids.flatMap(longOf(_, s"$prefix$way"))
@@ -155,10 +155,10 @@ object SchemaNode {
     nodes.result()
   }
 
-  /** The id of a field; `None` where it is absent or is no whole number. */
+  /** The id of a field; `None` if it is absent or not a whole number. */
   def idOf(field: StructField): Option[Long] = longOf(field.metadata, WriterCompat.ColumnId)
 
-  /** The physical name of a field; `None` where it is absent or is no text. */
+  /** The physical name of a field; `None` if it is absent or not text. */
   def physicalNameOf(field: StructField): Option[String] =
     read(field.metadata, WriterCompat.PhysicalName)(_.getString(_))
 
@@ -169,7 +169,7 @@ object SchemaNode {
   private def isNull(metadata: Metadata, key: String): Boolean =
     Try(metadata.getString(key)).toOption.contains(null)
 
-  /** The value of a metadata key; `None` where it is absent, null or of another type. */
+  /** The value of a metadata key; `None` if it is absent, null or of another type. */
   private def read[T](metadata: Metadata, key: String)(get: (Metadata, String) => T): Option[T] =
     if (metadata.contains(key)) Try(get(metadata, key)).toOption.flatMap(Option(_)) else None
 }
@@ -179,7 +179,7 @@ final case class PhysicalNameTree(fields: Map[String, PhysicalNameTree])
 
 object PhysicalNameTree {
 
-  /** The tree of a schema; elements, keys and values have no statistics and no branch. */
+  /** The tree of a schema, without elements, keys and values, which have no statistics. */
   def of(schema: StructType): PhysicalNameTree =
     PhysicalNameTree(schema.fields.map { field =>
       val name = SchemaNode.physicalNameOf(field).getOrElse(field.name)

@@ -4,10 +4,10 @@ import org.apache.spark.sql.types._
 
 import scala.util.Try
 
-/** The types that a Delta table and an Iceberg v2 table have in common. */
+/** The types that both Delta and Iceberg format version 2 have. */
 object SupportedTypes {
 
-  /** Whether values of this very type, children aside, exist in both formats. */
+  /** Whether both formats have this type; the types of its parts are not examined. */
   def contains(dataType: DataType): Boolean = dataType match {
     case _: CharType | _: VarcharType => false
     case s: StringType                => isPlain(s)
@@ -18,10 +18,10 @@ object SupportedTypes {
     case _                                                          => false
   }
 
-  /** Whether the type is one of whole numbers that becomes an int, which is supported. */
+  /** Whether the type is byte or short, which become int. */
   def widensToInt(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType
 
-  /** The supported type that holds the same values, or text where there is none. */
+  /** The supported type that can represent the same values, or string if there is none. */
   def nearest(dataType: DataType): DataType = dataType match {
     case narrow if widensToInt(narrow) => IntegerType
     case s: StructType if s.nonEmpty   =>
@@ -33,8 +33,8 @@ object SupportedTypes {
   }
 
   /**
-   * The type of a column with this metadata, if Spark fills up its values when it reads them: Delta
-   * keeps CHAR(n), at any depth, as a string, and its type here.
+   * The CHAR type of a column with this metadata, if Spark pads its values on reading. Delta stores
+   * CHAR(n), at any depth, as a string, and the declared type in the metadata of the column.
    */
   def filledUp(column: Metadata): Option[String] =
     Option
@@ -46,7 +46,7 @@ object SupportedTypes {
 
   private val fixedLength = "(?i)(?<![a-z])char\\(".r
 
-  /** The first partition column whose values Delta's log cannot hold exactly. */
+  /** The first partition column whose values Delta's log cannot store exactly. */
   def lossyPartitionColumn(schema: StructType, partitionColumns: Seq[String]): Option[String] =
     partitionColumns.find(name => schema.exists(f => f.name == name && f.dataType == BinaryType))
 
@@ -55,7 +55,7 @@ object SupportedTypes {
     case _             => false
   }
 
-  // Delta stores char and varchar as plain strings with a length in the column's metadata;
-  // a collation has no counterpart in Iceberg.
+  // Delta stores char and varchar as strings with a length in the metadata of the column; a
+  // collation has no counterpart in Iceberg.
   private def isPlain(s: StringType): Boolean = s.collationId == StringType.collationId
 }

@@ -4,31 +4,31 @@ import org.apache.spark.sql.types._
 
 import scala.util.Try
 
-/** Type changes, as Delta records them and as Iceberg v2 allows them. */
+/** Type changes: those that Delta records, and those that Iceberg format version 2 allows. */
 object TypePromotion {
 
   private val recordedKey = "delta.typeChanges"
 
   /**
-   * A type change of the past.
+   * A recorded type change.
    *
    * @param way
-   *   the way from the field to the element, key or value that changed; empty for the field itself
+   *   the path from the field to the element, key or value that changed; empty for the field itself
    * @param types
-   *   the old and the new type; `None` where the log does not tell
+   *   the old and the new type; `None` if the record cannot be parsed
    */
   final case class Recorded(way: Seq[String], types: Option[(DataType, DataType)]) {
 
-    /** Whether Iceberg v2 reads the files that were written before the change. */
+    /** Whether Iceberg can read files that were written before the change. */
     def isReadable: Boolean = types.exists { case (from, to) => isHarmlessInHistory(from, to) }
 
-    /** Whether a map key changed to another of Iceberg's types. */
+    /** Whether a map key changed to another Iceberg type. */
     def changesMapKey: Boolean = way.contains(Role.Key.name) && !types.exists { case (from, to) =>
       asInIceberg(from) == asInIceberg(to)
     }
   }
 
-  /** Whether Iceberg v2 reads files of the old type with the new one. */
+  /** Whether Iceberg can read files of the old type as the new type. */
   def isAllowed(from: DataType, to: DataType): Boolean = (from, to) match {
     case (same, other) if same == other                    => true
     case (IntegerType, LongType) | (FloatType, DoubleType) => true
@@ -37,7 +37,7 @@ object TypePromotion {
     case _ => false
   }
 
-  /** The same for changes of the past: a byte or short was stored as an int all along. */
+  /** The same for recorded changes, including from byte and short, which are stored as int. */
   def isHarmlessInHistory(from: DataType, to: DataType): Boolean = (from, to) match {
     case (ByteType | ShortType, ShortType | IntegerType | LongType) => true
     case _                                                          => isAllowed(from, to)
@@ -57,8 +57,8 @@ object TypePromotion {
         })
 
   /**
-   * The metadata of a field without the changes on each way up to the last that Iceberg does not
-   * have, which is right where no live file is as old as that.
+   * The metadata of a field without, for each path, the changes up to the last one that Iceberg does
+   * not have. Valid only if no live file is older than that change.
    */
   def withoutUnreadable(field: Metadata): Metadata = {
     val changes = recorded(field)

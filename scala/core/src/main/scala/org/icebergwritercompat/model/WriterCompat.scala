@@ -1,18 +1,18 @@
 package org.icebergwritercompat.model
 
-/** The names that the Delta protocol gives to the feature and to what it depends on. */
+/** The names in the Delta protocol of the feature and of what it depends on. */
 object WriterCompat {
 
-  /** The table feature this project teaches Delta. */
+  /** The table feature that this project adds to Delta. */
   val Feature = "icebergWriterCompatV1"
 
-  /** The feature that `icebergWriterCompatV1` builds on. */
+  /** The feature that `icebergWriterCompatV1` requires. */
   val IcebergCompatV2Feature = "icebergCompatV2"
 
-  /** The feature that gives every column an id and a physical name. */
+  /** The feature that assigns an id and a physical name to every column. */
   val ColumnMappingFeature = "columnMapping"
 
-  /** The one property that switches the feature on. */
+  /** The property that switches the feature on. */
   val Enabled = "delta.enableIcebergWriterCompatV1"
 
   val IcebergCompatV1Enabled = "delta.enableIcebergCompatV1"
@@ -27,27 +27,27 @@ object WriterCompat {
   val ConstraintPrefix = "delta.constraints."
   val TypeWideningEnabled = "delta.enableTypeWidening"
 
-  /** The formats whose metadata Delta's UniForm writes beside each commit. */
+  /** The formats whose metadata Delta's UniForm writes after each commit. */
   val UniversalFormats = "delta.universalFormat.enabledFormats"
 
-  /** The other keys under which Delta finds a property that is not set under its own. */
+  /** The alternate keys of properties, which Delta uses if the main key is not set. */
   val AlternateKeys: Map[String, Seq[String]] =
     Map(ChangeDataFeedEnabled -> Seq("delta.enableChangeDataCapture"))
 
-  /** The key that holds a property in `properties`, as Delta looks for it: its own first. */
+  /** The key under which `properties` has a property; like Delta, the main key first. */
   def keyOf(key: String, properties: Map[String, String]): String =
     (key +: AlternateKeys.getOrElse(key, Nil)).find(properties.contains).getOrElse(key)
 
-  /** Publishes the table as Iceberg after each commit; of this project, not of Delta. */
+  /** Publishes the table after each commit; a property of this project, not of Delta. */
   val Publish = "icebergWriterCompat.publish"
 
-  /** What the table is called in an Iceberg catalog; of this project, not of Delta. */
+  /** The name of the table in an Iceberg catalog; a property of this project, not of Delta. */
   val PublishTable = "icebergWriterCompat.publish.table"
 
-  /** The only column mapping mode in which a file may be written by any engine. */
+  /** The required column mapping mode: columns are found by id, whatever their names are. */
   val IdMode = "id"
 
-  /** Column metadata keys, as the Delta log spells them. */
+  /** Keys of column metadata in the Delta log. */
   val ColumnId = "delta.columnMapping.id"
   val PhysicalName = "delta.columnMapping.physicalName"
   val NestedIds = "delta.columnMapping.nested.ids"
@@ -58,14 +58,14 @@ object WriterCompat {
   /** The physical name a column with this id must have. */
   def physicalName(id: Long): String = "col-" + id
 
-  /** Whether a set of table properties asks for publishing after each commit. */
+  /** Whether table properties request publishing after each commit. */
   def isPublished(properties: Map[String, String]): Boolean = isTrue(properties.get(Publish))
 
-  /** Whether UniForm is to write Iceberg metadata of a table with these properties. */
+  /** Whether UniForm writes Iceberg metadata of a table with these properties. */
   def isUniFormIceberg(properties: Map[String, String]): Boolean =
     universalFormats(properties).exists(_.equalsIgnoreCase("iceberg"))
 
-  /** The other formats that UniForm is to write, as the property spells them. */
+  /** The other formats of UniForm, as in the property. */
   def otherUniversalFormats(properties: Map[String, String]): String =
     universalFormats(properties).filterNot(_.equalsIgnoreCase("iceberg")).mkString(",")
 

@@ -2,10 +2,10 @@ package org.icebergwritercompat.remedy
 
 import org.apache.spark.sql.types.StructType
 
-/** What to change in the calls of a program that creates a table. */
+/** Renders changes as calls of a program that creates a table. */
 private[remedy] object Calls {
 
-  /** For a writer of DataFrames: what to put before `write`, and what behind. */
+  /** For a DataFrame writer: the calls before `write`, and those after it. */
   def ofWriter(columns: StructType, changes: Seq[Change]): Seq[String] =
     ofColumns(columns, changes) { case (was, is) =>
       Option.when(was.dataType != is.dataType)(

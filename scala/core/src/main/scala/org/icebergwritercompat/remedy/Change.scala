@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 import java.util.Locale
 
 /**
- * What has to be different in a statement that creates a table, adds columns or sets properties.
+ * A change of a statement that creates a table, adds columns or sets properties.
  */
 sealed trait Change
 
@@ -18,7 +18,7 @@ object Change {
    * The column, field, element, key or value has this type.
    *
    * @param path
-   *   the names down to it, with `element`, `key` and `value` for the parts of lists and maps
+   *   the names from the root, with `element`, `key` and `value` for the parts of lists and maps
    */
   final case class Type(path: Seq[String], dataType: DataType) extends Change
 
@@ -31,10 +31,10 @@ object Change {
   /** The column may be null. */
   final case class Nullable(path: Seq[String]) extends Change
 
-  /** The rows are partitioned by these columns. */
+  /** The table is partitioned by these columns. */
   final case class Partitioning(columns: Seq[String]) extends Change
 
-  /** A column beside those that the statement names. */
+  /** A column in addition to those of the statement. */
   final case class Added(name: String, dataType: DataType) extends Change
 
   private[remedy] def same(one: Seq[String], other: Seq[String]): Boolean = {
@@ -42,11 +42,11 @@ object Change {
     lower(one) == lower(other)
   }
 
-  /** The field at `path` as the changes want it, with all that is below it. */
+  /** The field at `path` after the changes, with everything below it. */
   private[remedy] def of(changes: Seq[Change], path: Seq[String], field: StructField): StructField =
     field.copy(
       name = changes
-        // To the letter: it may be renamed because of another one in other letters.
+        // Case-sensitive: it may be renamed because another name differs only by case.
         .collectFirst { case Name(at, name) if at == path => name }
         .getOrElse(field.name),
       dataType = typeOf(changes, path, field.dataType),

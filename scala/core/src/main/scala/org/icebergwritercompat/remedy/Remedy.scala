@@ -5,76 +5,76 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.model.WriterCompat
 
 /**
- * What mends a fault.
+ * The statements that fix a violation or another problem.
  *
- * SQL, Python and the command line have renderings of it, each a list of statements, to be run in
- * this order.
+ * A remedy has three renderings (SQL, Python and commands), each a list of statements to be run in
+ * order.
  */
 sealed trait Remedy {
 
-  /** What it is in SQL; where SQL has no statement for it, the call in Python or the command. */
+  /** In SQL; if SQL has no statement for it, the Python call or the command. */
   protected def inSql: Seq[String]
 
-  /** What it is in Python. */
+  /** In Python. */
   def python: Seq[String] = sql.map(Remedy.inPython)
 
-  /** What it is at the command line; SQL where the command line has no verb for it. */
+  /** As commands; SQL if the command line has no subcommand for it. */
   def command: Seq[String] = sql
 
-  /** What has to be known before it is run. */
+  /** What the user must know before running it. */
   def note: Option[String] = None
 
-  /** What is to be done with the statements: run them, or use them as settings. */
+  /** What to do with the statements: `Run` them, or `Use` them as settings. */
   def verb: String = "Run"
 
-  /** What a statement has to have instead, where the fault is in a statement that was not run. */
+  /** The changes of the refused statement, if the fault is in a statement. */
   def changes: Seq[Change] = Nil
 
-  /** What it is in SQL, to be taken to the letter. */
+  /** In SQL, without the substitution of variables. */
   final def sql: Seq[String] = {
-    // Spark would take it for a variable, and has no other escape for it.
+    // Spark would substitute it as a variable; there is no other escape.
     val verbatim = keepsVariables || !inSql.exists(_.contains("${"))
     if (verbatim) inSql else "SET spark.sql.variable.substitute=false" +: inSql
   }
 
-  /** Whether what looks like a variable is one, as in a statement that a user wrote. */
+  /** Whether `${name}` in the statements is a variable, as in a statement that a user wrote. */
   protected def keepsVariables: Boolean = false
 
-  /** The statements, one a line. */
+  /** The statements, one per line. */
   final def text: String = sql.mkString("\n")
 
-  /** Whether there is something to do. */
+  /** Whether there is nothing to do. */
   final def isEmpty: Boolean = inSql.isEmpty
 }
 
-/** A change to a table that exists, by a statement of SQL that loses no row. */
+/** A change of an existing table, by an ALTER TABLE statement that loses no row. */
 sealed trait Alteration extends Remedy {
 
-  /** The table, as a statement spells it. */
+  /** The table, as written in statements. */
   def table: String
 
-  /** What stands after ALTER TABLE and the name. */
+  /** The clauses after ALTER TABLE and the name. */
   protected def clauses: Seq[String]
 
   final override protected def inSql: Seq[String] = statements
 
-  /** The statements, to be run to the letter. */
+  /** The statements, to be run without the substitution of variables. */
   final def statements: Seq[String] =
     clauses.map(clause => s"ALTER TABLE $table $clause")
 }
 
 object Remedy {
 
-  /** Nothing that anybody could run. */
+  /** No statement. */
   case object Nothing extends Remedy {
     override protected def inSql: Seq[String] = scala.Nil
   }
 
   /**
-   * Gives a table properties.
+   * Sets properties of a table.
    *
    * @param without
-   *   properties that a statement may set, and that are to be left out of it
+   *   properties that are removed from a refused statement that sets them
    */
   final case class SetProperties(
       table: String,
@@ -94,13 +94,13 @@ object Remedy {
       SetProperties(table, Seq(key -> value))
   }
 
-  /** Takes a property from a table. */
+  /** Unsets a property of a table. */
   final case class UnsetProperty(table: String, key: String) extends Alteration {
     override protected def clauses: Seq[String] = Seq(s"UNSET TBLPROPERTIES (${literal(key)})")
     override def changes: Seq[Change] = Seq(Change.Property(key, None))
   }
 
-  /** Takes a CHECK constraint from a table. */
+  /** Drops a CHECK constraint of a table. */
   final case class DropConstraint(table: String, constraint: String) extends Alteration {
     override protected def clauses: Seq[String] = Seq(
       s"DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
@@ -111,9 +111,9 @@ object Remedy {
    * Adds a column or a field.
    *
    * @param features
-   *   what the table has to support before, for the type
+   *   features that the type requires, and that are added first
    * @param instead
-   *   what to change in a statement that adds it otherwise
+   *   the changes of a refused statement that adds the column
    */
   final case class AddColumn(
       table: String,
@@ -131,10 +131,10 @@ object Remedy {
     features.map(feature => s"SET TBLPROPERTIES ('delta.feature.$feature' = 'supported')")
 
   /**
-   * Gives a column another name.
+   * Renames a column.
    *
    * @param mapped
-   *   whether the table has column mapping, which Delta renames columns by
+   *   whether the table has column mapping, which Delta requires to rename columns
    */
   final case class RenameColumn(
       table: String,
@@ -149,19 +149,19 @@ object Remedy {
         s"RENAME COLUMN ${sqlPath(path)} TO ${quoteIfNeeded(name)}"
   }
 
-  /** Takes the default from a column. */
+  /** Drops the default of a column. */
   final case class DropDefault(table: String, path: Seq[String]) extends Alteration {
     override protected def clauses: Seq[String] = Seq(s"ALTER COLUMN ${sqlPath(path)} DROP DEFAULT")
   }
 
-  /** Lets a column hold nulls. */
+  /** Makes a column nullable. */
   final case class DropNotNull(table: String, path: Seq[String]) extends Alteration {
     override protected def clauses: Seq[String] = Seq(
       s"ALTER COLUMN ${sqlPath(path)} DROP NOT NULL"
     )
   }
 
-  /** Gives a column a wider type, with a record of it. */
+  /** Changes a column to a wider type; Delta records the change. */
   final case class WidenColumn(table: String, path: Seq[String], dataType: DataType)
       extends Alteration {
     override protected def clauses: Seq[String] = Seq(
@@ -171,12 +171,12 @@ object Remedy {
   }
 
   /**
-   * Takes a feature out of the protocol.
+   * Drops a feature from the protocol.
    *
    * @param period
-   *   how long ago its last use has to be; `None` if it may go at once
+   *   the time since its last use that Delta requires; `None` if it can be dropped at once
    * @param asked
-   *   the feature that a statement may have asked for, and that is to be left out of it
+   *   the feature that is removed from a refused statement that adds it
    */
   final case class DropFeature(
       table: String,
@@ -190,12 +190,12 @@ object Remedy {
       s"DROP FEATURE $feature" + period.fold("")(_ => " TRUNCATE HISTORY")
     )
     override def note: Option[String] = period.map { time =>
-      s"Delta drops $feature so only once no version of the last $time has used it: it may refuse " +
-        "at first, and has to be asked again after that time."
+      s"Delta drops $feature only if no version of the last $time has used it. If it refuses, " +
+        "run the statement again after that time."
     }
   }
 
-  /** Switches the feature on by this project, which can lay a table out anew. */
+  /** Switches the feature on by an upgrade, which can rewrite data files. */
   final case class Enable(table: String, rewrite: Boolean = false, drop: Seq[String] = scala.Nil)
       extends Remedy {
 
@@ -212,7 +212,7 @@ object Remedy {
       Seq(commandLine("enable", table, options.toSeq))
     }
 
-    // What looks like a variable is no statement's.
+    // The text is not a SQL statement, so nothing is substituted.
     override protected def keepsVariables: Boolean = true
   }
 
@@ -220,7 +220,7 @@ object Remedy {
    * Publishes a table as Iceberg.
    *
    * @param options
-   *   the options of the call, each with the value that it has beside its name
+   *   the options of the call, each with its value if it has one
    */
   final case class Publish(table: String, options: Seq[(String, Option[String])] = scala.Nil)
       extends Remedy {
@@ -245,7 +245,7 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Shows how far a table is published as Iceberg. */
+  /** Shows the published version of a table. */
   final case class Status(table: String) extends Remedy {
     override protected def inSql: Seq[String] = command
     override def python: Seq[String] = Seq(call("status", table, scala.Nil))
@@ -254,16 +254,16 @@ object Remedy {
   }
 
   /**
-   * Copies rows into a new table that has the feature; the old one stays.
+   * Copies rows into a new table with the feature; the old table is kept.
    *
    * @param verb
-   *   `CREATE TABLE`, or what else the user wrote for it
+   *   `CREATE TABLE`, or another form that the user wrote
    * @param selected
-   *   the columns, as they stand after SELECT
+   *   the columns after SELECT
    * @param source
    *   the table to read, with the version if it is not the newest
    * @param location
-   *   the folder, if the user named one
+   *   the folder, if the user gave one
    */
   final case class CopyInto(
       target: String,
@@ -290,7 +290,7 @@ object Remedy {
   private[remedy] def partitioning(columns: Seq[String]): String =
     if (columns.isEmpty) "" else columns.map(quoteIfNeeded).mkString(" PARTITIONED BY (", ", ", ")")
 
-  /** The columns of a table with the changes, as a statement lists them. */
+  /** The columns of a table with the changes, as in a CREATE TABLE statement. */
   private[remedy] def columnsOf(declared: Declared, changes: Seq[Change]): String = {
     val fields = declared.schema.fields
       .map(field => Change.of(changes, Seq(field.name), field)) ++ changes.collect {
@@ -313,7 +313,7 @@ object Remedy {
       .map(name => Change.of(changes, Seq(name), StructField(name, StringType)).name)
 
   /**
-   * A table as a statement was to make it, or a table with columns as it was to be after it.
+   * The table that a refused statement would create or replace, or the table that it would change.
    *
    * @param name
    *   as a statement spells it
@@ -325,23 +325,23 @@ object Remedy {
       partitionColumns: Seq[String]
   )
 
-  /** How a statement came that is not to be run as it is. */
+  /** The form of a refused statement. */
   sealed trait Door
 
   object Door {
 
     /**
-     * As SQL, in these words.
+     * A SQL statement with this text.
      *
      * @param isClustered
-     *   whether PARTITIONED BY stands for CLUSTER BY, as where Delta's parser has put it there
+     *   whether PARTITIONED BY means CLUSTER BY, because Delta's parser replaced it
      */
     final case class Sql(text: String, isClustered: Boolean = false) extends Door
 
-    /** By a writer of DataFrames. */
+    /** A call of a DataFrame writer. */
     case object Writer extends Door
 
-    /** By the builder of `DeltaTable`. */
+    /** A call of the builder of `DeltaTable`. */
     case object Builder extends Door
   }
 
@@ -390,10 +390,10 @@ object Remedy {
   }
 
   /**
-   * The statement that was refused, with changes.
+   * The refused statement with changes.
    *
    * @param before
-   *   what has to be done before it
+   *   the remedy to be run first
    */
   final case class Again(
       override val changes: Seq[Change],
@@ -404,7 +404,7 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Sets a setting of the session; with `None` it gets no value. */
+  /** Sets a session setting, or unsets it with `None`. */
   final case class SetSetting(settings: Seq[(String, String)]) extends Remedy {
     override protected def inSql: Seq[String] =
       settings.map { case (key, value) => s"SET $key=$value" }
@@ -412,7 +412,7 @@ object Remedy {
       settings.map { case (key, value) => s"--conf ${shellWord(s"$key=$value")}" }
   }
 
-  /** A setting of a session that is to be started, in place of what it has. */
+  /** A setting for the start of a session. */
   final case class UseSetting(what: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(what)
     override def python: Seq[String] = Seq(what)
@@ -420,24 +420,24 @@ object Remedy {
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Gives a column of some rows another value. */
+  /** Updates a column of some rows. */
   final case class UpdateRows(table: String, column: String, value: String, condition: String)
       extends Remedy {
     override protected def inSql: Seq[String] =
       Seq(s"UPDATE $table SET $column = $value WHERE $condition")
   }
 
-  /** Leaves clustering of rows that are still to be written. */
+  /** Switches the clustering of new rows off. */
   final case class Uncluster(table: String) extends Alteration {
     override protected def clauses: Seq[String] = Seq("CLUSTER BY NONE")
   }
 
-  /** Writes files anew whose rows were deleted by deletion vectors. */
+  /** Rewrites files that have deletion vectors. */
   final case class Purge(table: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(s"REORG TABLE $table APPLY (PURGE)")
   }
 
-  /** Runs a statement of a table once more. */
+  /** Runs a statement on a table again. */
   final case class RunAgain(statement: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(statement)
   }
@@ -447,19 +447,19 @@ object Remedy {
     override protected def inSql: Seq[String] = Seq(s"VACUUM $table")
   }
 
-  /** Shows who wrote what when, where no statement can bring lost values back. */
+  /** Shows the history of the table, if no statement can restore lost values. */
   final case class History(table: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(s"DESCRIBE HISTORY $table")
   }
 
-  /** A command of a shell, such as one that installs a package. */
+  /** A shell command, such as one that installs a package. */
   final case class Shell(line: String) extends Remedy {
     override protected def inSql: Seq[String] = Seq(line)
     override def python: Seq[String] = Seq(line)
     override protected def keepsVariables: Boolean = true
   }
 
-  /** Several remedies, one after the other. */
+  /** Several remedies, in this order. */
   final case class InOrder(steps: Seq[Remedy]) extends Remedy {
     override protected def inSql: Seq[String] = steps.flatMap(_.sql)
     override def python: Seq[String] = steps.flatMap(_.python)
@@ -469,17 +469,17 @@ object Remedy {
   }
 
   /**
-   * What mends all faults of one statement at once.
+   * One remedy for all violations of a statement.
    *
    * @param remedies
-   *   of the faults, those of the first one first
+   *   the remedies of the violations, in the order of the violations
    * @param door
-   *   how the statement came, if that is known
+   *   the form of the statement, if it is known
    */
   def together(remedies: Seq[Remedy], door: Option[Door]): Remedy = remedies match {
     case (create: Create) +: _ =>
       val changes = remedies.collect { case other: Create => other.changes }.flatten.distinct
-      // A statement that lacks something is worse than the calls to change.
+      // An incomplete statement would be wrong; the calls to change are offered instead.
       create.copy(changes = changes, door = door.orElse(Some(Door.Writer)))
     case first +: _ =>
       val all = remedies.flatMap(_.changes).distinct
@@ -488,7 +488,7 @@ object Remedy {
         case Some(sql @ Door.Sql(text, _)) if first.changes.nonEmpty =>
           WrittenStatement
             .changed(sql, Declared("", replacing = false, new StructType, scala.Nil), all)
-            // Nothing in the statement is the fault.
+            // The statement itself has no fault.
             .filter(_ != text)
             .fold(first) { statement =>
               val before = features.flatten.distinct.map { case (table, feature) =>
@@ -501,7 +501,7 @@ object Remedy {
     case _ => Nothing
   }
 
-  /** The columns of one schema as those of another, which has the same number of them. */
+  /** The columns of one schema with the names and types of another of the same size. */
   def selected(from: StructType, to: StructType): Seq[String] =
     from.fields.toSeq.zip(to.fields).map { case (was, is) =>
       val (name, wanted) = (quoteIfNeeded(was.name), quoteIfNeeded(is.name))
@@ -510,7 +510,7 @@ object Remedy {
       else s"$name AS $wanted"
     }
 
-  /** A text as a literal of SQL. */
+  /** A text as a SQL literal. */
   private[remedy] def literal(text: String): String =
     "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.module.SimpleModule
 import com.fasterxml.jackson.databind.ser.std.StdSerializer
 
-/** A remedy as JSON: its statements in SQL, in Python and at the command line. */
+/** A remedy as JSON: its statements in SQL, in Python and as commands. */
 object RemedyJson extends StdSerializer[Remedy](classOf[Remedy]) {
 
   override def serialize(

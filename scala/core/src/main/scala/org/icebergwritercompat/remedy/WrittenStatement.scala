@@ -15,19 +15,19 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.remedy.Remedy.{Declared, Door}
 
 /**
- * A statement as its user wrote it, and what it is with some changes; all else stays to the letter.
+ * Applies changes to the text of a statement that a user wrote; the rest of the text is not changed.
  *
- * Only the text of a CREATE, REPLACE, ADD COLUMNS or SET TBLPROPERTIES is changed. The parts are
- * found by the names of Spark's grammar, which are the same in all Spark lines where the classes of
- * its parser are not.
+ * Supports CREATE, REPLACE, ADD COLUMNS and SET TBLPROPERTIES. The parts of a statement are found by
+ * the rule names of Spark's grammar, which are the same in all Spark lines, unlike the classes of
+ * its parser.
  */
 private[remedy] object WrittenStatement {
 
   /**
-   * The statement with these changes; `None` if that cannot be done safely.
+   * The statement with these changes; `None` if they cannot be applied safely.
    *
    * @param declared
-   *   the table that the statement leads to, for the columns that it does not list
+   *   the table that the statement would create, for the columns that it does not list
    */
   def changed(written: Door.Sql, declared: Declared, changes: Seq[Change]): Option[String] = {
     val text = written.text
@@ -98,7 +98,7 @@ private[remedy] object WrittenStatement {
       case _: ParseException                                       => None
     }
 
-  // Keywords are in capitals in the grammar.
+  // Keywords are in upper case in the grammar.
   private final class UpperCase(text: CodePointCharStream) extends CharStream {
     override def consume(): Unit = text.consume()
     override def getSourceName: String = text.getSourceName
@@ -116,7 +116,7 @@ private[remedy] object WrittenStatement {
 
   // --- The edits ----------------------------------------------------------------------------------
 
-  /** `text` in place of what is from `start` up to, and without, `end`. */
+  /** Replaces the range from `start` (inclusive) to `end` (exclusive) by `text`. */
   private final case class Edit(start: Int, end: Int, text: String)
 
   private def applied(text: String, edits: Seq[Edit]): String =
@@ -139,7 +139,7 @@ private[remedy] object WrittenStatement {
   private def replaced(text: String, node: ParserRuleContext, by: String): Edit =
     Edit(startOf(text, node), endOf(text, node), by)
 
-  /** Takes a node away, and the space before it. */
+  /** Removes a node and the space before it. */
   private def removed(text: String, node: ParserRuleContext): Edit = {
     val start = startOf(text, node)
     val space = text.substring(0, start).reverseIterator.takeWhile(_.isWhitespace).size
@@ -160,7 +160,7 @@ private[remedy] object WrittenStatement {
       case token: TerminalNode     => token.getText.equalsIgnoreCase("AS")
       case _                       => false
     }
-    // What comes before the clauses ends here.
+    // The position where the clauses begin.
     val before = children(create).take(if (head < 0) create.getChildCount else head).last match {
       case part: ParserRuleContext => endOf(text, part)
       case token: TerminalNode     => endOf(text, token.getSymbol)
@@ -183,7 +183,7 @@ private[remedy] object WrittenStatement {
     )
   }
 
-  // The rows of the query stay; what comes out of them has other types or names.
+  // The query is kept, and its columns get other types or names.
   private def ofQuery(
       text: String,
       query: ParserRuleContext,
@@ -260,11 +260,11 @@ private[remedy] object WrittenStatement {
     named ++ ofType(text, dataType, found, wanted.dataType) ++ gone.map(removed(text, _))
   }
 
-  /** The two parts that each definition of a column or field begins with. */
+  /** The name and the type at the start of a column or field definition. */
   private def nameAndType(node: ParserRuleContext): (ParserRuleContext, ParserRuleContext) =
     (parts(node).head, directly(node, "dataType").head)
 
-  /** The edits that make the text of a type that of another; comments in it stay. */
+  /** The edits that change the text of a type to another type; comments in it are kept. */
   private def ofType(
       text: String,
       node: ParserRuleContext,
@@ -313,7 +313,7 @@ private[remedy] object WrittenStatement {
         }
     }
     def wordsBefore(list: ParserRuleContext): Edit = {
-      // From the word PARTITIONED on, two words before the list.
+      // Includes the two words PARTITIONED BY before the list.
       val siblings = children(list.getParent)
       val word = siblings(siblings.indexOf(list) - 2).asInstanceOf[TerminalNode].getSymbol
       Edit(text.offsetByCodePoints(0, word.getStartIndex), startOf(text, list), "CLUSTER BY ")
@@ -331,7 +331,7 @@ private[remedy] object WrittenStatement {
 
   /**
    * @param end
-   *   where a list of properties can begin; `None` if there is one for certain
+   *   where a list of properties can be inserted; `None` if the statement always has one
    */
   private def ofProperties(
       text: String,
@@ -383,7 +383,7 @@ private[remedy] object WrittenStatement {
 
   private def quoted(literal: String): String = Remedy.literal(literal)
 
-  // The columns of the other table cannot be had with changes, so they are spelled out.
+  // CREATE TABLE LIKE cannot change columns, so they are listed.
   private def ofLike(
       text: String,
       like: ParserRuleContext,

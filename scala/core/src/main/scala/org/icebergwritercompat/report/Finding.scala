@@ -7,12 +7,12 @@ import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.ActionRules
 
 /**
- * A broken requirement, as a person reads it.
+ * A violation as a report shows it.
  *
  * @param remedy
- *   what mends it
+ *   the statements that fix it
  * @param files
- *   how many files it is about, where it is about files
+ *   the number of files concerned, if it is about files
  * @param firstVersion
  *   the version that broke the requirement, as for the four that follow it
  */
@@ -35,10 +35,10 @@ final case class Finding(
 
 object Finding {
 
-  /** How many files a finding names. */
+  /** The maximal number of files that a finding lists. */
   val MaxExamples = 5
 
-  /** The finding that tells of `violation`. */
+  /** The finding for `violation`. */
   def of(table: TableState, violation: Violation, severity: Severity): Finding =
     Finding(
       rule = violation.rule.id,
@@ -53,7 +53,7 @@ object Finding {
       remedy = violation.remedy
     )
 
-  /** The finding that tells of live files outside of the folder of the table. */
+  /** The finding for live files outside of the folder of the table. */
   def elsewhere(files: Long, examples: Seq[String]): Finding = {
     val rule = ActionRules.PathsAreWithinReach
     Finding(
@@ -65,12 +65,12 @@ object Finding {
       examples = examples,
       found = s"$files live file(s) have absolute paths, as in a shallow clone",
       required = rule.statement,
-      why = "The table stays readable only as long as these files are where they are.",
+      why = "The table is readable only as long as these files exist at these paths.",
       remedy = Remedy.Nothing
     )
   }
 
-  /** The finding that tells what readers of Iceberg cannot go by; the table itself is in order. */
+  /** The finding for a problem of the published Iceberg metadata. */
   def published(problem: PublishProblem): Finding =
     Finding(
       rule = "Iceberg",
@@ -80,12 +80,12 @@ object Finding {
       files = None,
       examples = Nil,
       found = problem.text,
-      required = "Iceberg readers can open what is published, and it is of this table.",
-      why = "Readers fail, or see something else than the Delta table.",
+      required = "Iceberg readers can open the published metadata, and it belongs to this table.",
+      why = "Otherwise readers fail, or see other rows than in the Delta table.",
       remedy = problem.remedy
     )
 
-  /** The finding that tells that Delta itself would not run a statement. */
+  /** The finding for a statement that Delta itself refuses. */
   def refusedByDelta(message: String): Finding =
     Finding(
       rule = "Delta",
@@ -96,13 +96,13 @@ object Finding {
       examples = Nil,
       found = message.linesIterator.nextOption().getOrElse(""),
       required = "Delta Spark runs the statement.",
-      why = "The statement fails, whether the table has the feature or not, and changes nothing.",
+      why = "The statement fails, with or without the feature, and changes nothing.",
       remedy = Remedy.Nothing
     )
 }
 
 /**
- * What a finding is about: a column, property, feature, protocol, file, files, the published
+ * The subject of a finding: a column, property, feature, the protocol, a file, files, the published
  * metadata or a statement.
  */
 final case class Place(

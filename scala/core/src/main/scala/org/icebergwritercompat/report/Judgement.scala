@@ -6,16 +6,16 @@ import org.icebergwritercompat.rules.{FileRules, FooterRules}
 import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
 
 /**
- * Weighs what the rules find on a table, and tells what it takes to switch the feature on.
+ * Assigns severities to violations, and derives from them how the feature can be switched on.
  *
  * @param hasFiles
- *   whether files bind the layout of columns
+ *   whether the table has data files, whose columns have certain names and ids
  */
 final class Judgement(table: TableState, hasFiles: Boolean) {
 
   private val enabled = table.isEnabled
 
-  /** The violation as a finding, with its weight and what mends it on this table. */
+  /** The violation as a finding, with its severity and its remedy for this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
     case Severity.Warning if !enabled =>
       Finding
@@ -29,7 +29,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     case severity => Finding.of(table, violation, severity)
   }
 
-  /** How much it weighs that a data file is not as it should be. */
+  /** The severity of a violation in a data file. */
   def severityOfFile(rule: FooterRule): Severity =
     if (enabled || rule == FooterRules.FootersAreReadable) Severity.Error else Severity.Warning
 
@@ -43,8 +43,8 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
       }
 
   /**
-   * What switches the feature on, and keeps all rows, where a plain statement is refused because of
-   * these violations.
+   * The remedy that switches the feature on and keeps all rows, if a SQL statement was refused
+   * because of these violations.
    */
   def remedyOf(violations: Seq[Violation]): Remedy = {
     val drops = violations.filter(isInTheWay).map(Drop.of)
@@ -58,16 +58,17 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     case rule             => rule.obstacle(table, violation, hasFiles) == Obstacle.Blocker
   }
 
-  /** What it takes to switch the feature on, after all that was found. */
+  /** How the feature can be switched on, given all findings. */
   def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {
     val blockers = findings.filter(_.severity == Severity.Error)
     if (enabled) fact(Verdict.Enabled, "The feature is on.")
     else if (blockers.nonEmpty)
-      fact(Verdict.Blocked, s"Mend ${rulesOf(blockers)} first; each finding says how.")
+      fact(Verdict.Blocked, s"Fix the findings of ${rulesOf(blockers)} first; each has a remedy.")
     else if (findings.exists(_.severity == Severity.Warning))
       EnablingFact(
         Verdict.Rewrite,
-        s"Files have to be written anew, because of ${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
+        "Files have to be rewritten, because of " +
+          s"${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
         files,
         bytes,
         exact = false
@@ -75,7 +76,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     else if (findings.exists(_.rule == FileRules.LiveFilesWereWrittenById.id))
       fact(
         Verdict.MetadataOnly,
-        "One commit switches it on if the footers of the data files are in order, which verify tells."
+        "One commit switches it on if the footers of the data files comply; verify checks them."
       )
     else fact(Verdict.MetadataOnly, "One commit switches it on; no data file is written.")
   }

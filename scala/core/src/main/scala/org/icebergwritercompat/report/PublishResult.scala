@@ -3,24 +3,24 @@ package org.icebergwritercompat.report
 import org.icebergwritercompat.remedy.Remedy
 
 /**
- * What publishing a table as Iceberg did.
+ * The result of publishing a table.
  *
  * @param metadataLocation
  *   the metadata file that Iceberg readers open
  * @param deltaVersion
- *   the version that is published now
+ *   the published version
  * @param previousVersion
- *   the version that was published before; `None` the first time
+ *   the version that was published before, if any
  * @param snapshotId
- *   the current Iceberg snapshot; `None` where no version had files
+ *   the current Iceberg snapshot; `None` if no version had files
  * @param snapshots
- *   how many snapshots this run published, with so many files added and removed
+ *   the number of snapshots that were published; then the files that they add and remove
  * @param catalogTable
- *   the name of the table in the Iceberg catalog; `None` where there is none
+ *   the name of the table in the Iceberg catalog, if it is published in one
  * @param mended
- *   what readers could not go by, and can now
+ *   the problems of the metadata that were repaired
  * @param setAside
- *   files that could not be read, by the names under which they are kept
+ *   files that could not be read, by their new names
  */
 final case class PublishResult(
     table: String,
@@ -37,16 +37,16 @@ final case class PublishResult(
 )
 
 /**
- * How far a table is published as Iceberg.
+ * The state of publishing of a table.
  *
  * @param publishedVersion
- *   `None` where it never was, as are the others
+ *   the published version; like the other values, `None` if the table is not published
  * @param lag
- *   how many versions readers of Iceberg do not see
+ *   the number of versions that Iceberg readers do not see
  * @param catalogTable
- *   the name of the table in the Iceberg catalog; `None` where there is none
+ *   the name of the table in the Iceberg catalog, if it is published in one
  * @param problems
- *   what readers of Iceberg should not wait for to go away by itself
+ *   problems that need a call or a setting
  */
 final case class PublishStatus(
     table: String,
@@ -60,22 +60,22 @@ final case class PublishStatus(
 )
 
 /**
- * What is wrong with what is published of a table.
+ * A problem of a published table.
  *
  * @param text
- *   what is the case, in one line
+ *   the problem, in one line
  * @param remedy
- *   what to run or to set
+ *   the statements or settings that fix it
  */
 final case class PublishProblem(text: String, remedy: Remedy)
 
 /**
- * A table as Iceberg metadata has it.
+ * The content of Iceberg metadata.
  *
  * @param deltaVersion
  *   the newest version of the table
  * @param publishedVersion
- *   the version that readers see
+ *   the version that Iceberg readers see
  * @param snapshots
  *   oldest first
  */
@@ -87,5 +87,5 @@ final case class PublishedTable(
     snapshots: Seq[PublishedSnapshot]
 )
 
-/** An Iceberg snapshot, and the version that it is of. */
+/** An Iceberg snapshot, and its Delta version. */
 final case class PublishedSnapshot(snapshotId: Long, deltaVersion: Long)

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.module.scala.DefaultScalaModule
 import org.icebergwritercompat.contract.{ActionRule, ChangeRule, FooterRule, Rule, TableRule}
 import org.icebergwritercompat.remedy.RemedyJson
 
-/** The text in which reports leave the JVM; `docs/report.md` describes it. */
+/** The JSON of reports, which Python reads; `docs/report.md` describes it. */
 object ReportJson {
 
   /** A report as JSON. */
@@ -22,16 +22,16 @@ object ReportJson {
   /** Several rules as a JSON array. */
   def of(rules: Seq[Rule]): String = mapper.writeValueAsString(rules.map(RuleText.of))
 
-  /** What publishing a table did, as JSON. */
+  /** The result of publishing, as JSON. */
   def of(result: PublishResult): String = mapper.writeValueAsString(result)
 
-  /** What is published of a table, as JSON. */
+  /** The state of publishing, as JSON. */
   def of(status: PublishStatus): String = mapper.writeValueAsString(status)
 
-  /** What switching the feature on did, as JSON. */
+  /** The result of switching the feature on, as JSON. */
   def of(result: UpgradeResult): String = mapper.writeValueAsString(result)
 
-  /** A table as Iceberg metadata has it, as JSON. */
+  /** The content of Iceberg metadata, as JSON. */
   def of(published: PublishedTable): String = mapper.writeValueAsString(published)
 
   /** The columns of a table as a JSON array. */

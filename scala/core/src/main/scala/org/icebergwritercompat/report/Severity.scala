@@ -1,16 +1,16 @@
 package org.icebergwritercompat.report
 
-/** How much a finding weighs. */
+/** The severity of a finding. */
 sealed abstract class Severity(val name: String)
 
 object Severity {
 
-  /** The requirement is broken; somebody has to act. */
+  /** A rule is broken, and a user has to act. */
   case object Error extends Severity("error")
 
-  /** The feature is off, and switching it on takes new data files. */
+  /** The feature is off, and switching it on rewrites data files; or readers may have problems. */
   case object Warning extends Severity("warning")
 
-  /** Nothing to mend, or the feature is off, and switching it on mends this by itself. */
+  /** For information; or the feature is off, and switching it on fixes this. */
   case object Info extends Severity("info")
 }

@@ -4,14 +4,14 @@ import com.fasterxml.jackson.annotation.JsonProperty
 import org.icebergwritercompat.remedy.Remedy
 
 /**
- * What was asked about one table, and the answer; `docs/report.md` describes each part.
+ * A report on one table; `docs/report.md` describes each part.
  *
  * @param table
- *   how a statement refers to the table
+ *   the table, as written in statements
  * @param location
- *   its folder; `None` where the table does not exist yet, as for the version
+ *   its folder; like the version, `None` if the table does not exist yet
  * @param statement
- *   what would be run
+ *   the statement that would be run, for `would_break`
  */
 final case class TableReport(
     kind: ReportKind,
@@ -38,7 +38,7 @@ final case class TableReport(
     enabled && !findings.exists(f => f.severity == Severity.Error && f.mendedVersion.isEmpty)
 }
 
-/** What a report was made by. */
+/** The function that made a report. */
 sealed abstract class ReportKind(val name: String)
 
 object ReportKind {
@@ -49,7 +49,7 @@ object ReportKind {
   case object Plan extends ReportKind("plan")
 }
 
-/** What a person wants to know of a table before anything else. */
+/** General facts about a table. */
 final case class Facts(
     readerVersion: Int,
     writerVersion: Int,
@@ -71,9 +71,9 @@ final case class Facts(
  * @param supported
  *   whether the protocol lists or implies it
  * @param active
- *   whether it is supported and the metadata makes use of it
+ *   whether it is supported and in use
  * @param enabled
- *   whether the table property that switches it on is on; `None` where it has none
+ *   whether its table property is `true`; `None` if it has no property
  * @param allowed
  *   whether a table with `icebergWriterCompatV1` may have it
  */
@@ -86,10 +86,10 @@ final case class FeatureFact(
 )
 
 /**
- * What it takes to switch the feature on.
+ * How the feature can be switched on.
  *
  * @param exact
- *   whether the data files were looked at, and not only the log
+ *   whether the data files were examined, not only the log
  */
 final case class EnablingFact(
     verdict: Verdict,
@@ -99,7 +99,7 @@ final case class EnablingFact(
     exact: Boolean
 )
 
-/** What it takes to switch the feature on, in a word. */
+/** How the feature can be switched on. */
 sealed abstract class Verdict(val name: String)
 
 object Verdict {
@@ -124,18 +124,18 @@ final case class ColumnFact(
 /** Which data files were opened. */
 final case class AuditFact(filesLive: Long, filesRead: Long, bytes: Long, sampled: Boolean)
 
-/** Which versions were looked at. */
+/** Which versions were examined. */
 final case class HistoryFact(fromVersion: Long, toVersion: Long)
 
 /**
- * How the feature is to be switched on.
+ * The plan to switch the feature on.
  *
  * @param steps
- *   what is done, in this order; nothing where the feature is on or something stands in the way
+ *   what is done, in this order; empty if the feature is on or there are blockers
  * @param groups
- *   the live files by what becomes of them, and why
+ *   the live files, grouped by what is done with them and why
  * @param remedies
- *   what takes away what stands in the way: in the first step, or else by the user
+ *   the remedies of blockers, run by the first step or else by the user
  */
 final case class PlanFact(
     mode: PlanMode,
@@ -146,7 +146,7 @@ final case class PlanFact(
     remedies: Seq[Remedy]
 )
 
-/** What an upgrade comes to, in a word. */
+/** What an upgrade does. */
 sealed abstract class PlanMode(val name: String)
 
 object PlanMode {
@@ -154,17 +154,17 @@ object PlanMode {
   /** The feature is on. */
   case object NoChange extends PlanMode("none")
 
-  /** One commit does it, and every data file stays as it is. */
+  /** One commit; no data file is written. */
   case object Metadata extends PlanMode("metadata")
 
-  /** Some data files are written anew before the commit. */
+  /** Some data files are rewritten before the commit. */
   case object Rewrite extends PlanMode("rewrite")
 
-  /** Something stands in the way. */
+  /** There are blockers. */
   case object Blocked extends PlanMode("blocked")
 }
 
-/** One step of a plan; `files` and `bytes` where it is about files. */
+/** One step of a plan; `files` and `bytes` if it is about files. */
 final case class StepFact(
     name: String,
     what: String,
@@ -173,12 +173,12 @@ final case class StepFact(
 )
 
 /**
- * Live files with one fate for the same reasons.
+ * Live files with the same verdict for the same reasons.
  *
  * @param verdict
- *   `keep`, `rewrite`, or `blocked` where writing them anew would not help
+ *   `keep`, `rewrite`, or `blocked` if a rewrite would not help
  * @param rules
- *   the rules that they would break as they are
+ *   the rules that they would break without a rewrite
  * @param examples
  *   the paths of a few of them
  */

@@ -10,12 +10,12 @@ import org.icebergwritercompat.upgrade.{Drop, FileReason, FileUpgrade, UpgradeRe
 final case class FileKey(path: String, deletionVector: Option[String])
 
 /**
- * A live file that cannot stay as it is, or of which the log does not have all it needs.
+ * A live file that cannot be kept, or for which the log lacks information.
  *
  * @param reasons
- *   why it cannot stay; empty if it can
+ *   why it cannot be kept; empty if it can
  * @param rowCount
- *   the number of its rows, if the log does not tell
+ *   the number of its rows, if the log does not have it
  */
 final case class FileVerdict(
     file: FileKey,
@@ -24,27 +24,27 @@ final case class FileVerdict(
     rowCount: Option[Long] = None
 ) {
 
-  /** Whether the file can stay. */
+  /** Whether the file can be kept. */
   def stays: Boolean = reasons.isEmpty
 }
 
 /**
- * What an upgrade of a table comes to.
+ * The plan of an upgrade.
  *
  * @param from
- *   the table as it is
+ *   the table before the upgrade
  * @param to
- *   the table as it is to be
+ *   the table after the upgrade
  * @param violations
- *   what the table would break even so
+ *   the violations of the table after the upgrade
  * @param request
- *   what the user lets it do
+ *   the options of the user
  * @param verdicts
- *   on the live files that are not in the log as they should be
+ *   the live files that cannot be kept, or for which the log lacks information
  * @param files
- *   the number of all live files, as `bytes` is the size of them all
+ *   the number of all live files; `bytes` is their size
  * @param entersAgain
- *   whether the files that stay have to be entered in the log under new names
+ *   whether files that are kept have to be added to the log again with new physical names
  */
 final class UpgradePlan(
     from: TableState,
@@ -63,11 +63,11 @@ final class UpgradePlan(
 
   private val (asked, inTheWay) = violations.partition(dropOf(_).exists(request.drop))
 
-  /** What is taken away, in this order. */
+  /** The violations that the upgrade drops, in this order. */
   val dropped: Seq[Violation] =
     Drop.all.flatMap(one => asked.filter(dropOf(_).contains(one))).distinctBy(_.remedy)
 
-  // Delta lets nobody switch IcebergCompatV3 off, which holds on to row tracking.
+  // Delta does not allow IcebergCompatV3 to be switched off, and it requires row tracking.
   private def dropOf(violation: Violation): Option[Drop] =
     Drop.of(violation).filterNot(_ == Drop.RowTracking && isHeldByCompatV3)
 
@@ -84,7 +84,7 @@ final class UpgradePlan(
         SupportedTypes.widensToInt(node.dataType)
       }
 
-  /** What stands in the way, each with the statement that takes it away. */
+  /** The blockers, each with its remedy. */
   lazy val blockers: Seq[Finding] =
     inTheWay.map { violation =>
       val finding = Finding.of(to, violation, Severity.Error)
@@ -92,23 +92,23 @@ final class UpgradePlan(
       else finding.copy(remedy = Fix.copyInto(to))
     } ++ findingsOf(hopeless.map(unmendable), Severity.Error)
 
-  // What else is wrong with these files is written anew once that is away.
+  // Other faults of these files are fixed by the rewrite after the blocker is removed.
   private def unmendable(verdict: FileVerdict): FileVerdict =
     verdict.copy(reasons = verdict.reasons.filterNot(upgrade.isMendable))
 
-  /** What it comes to, in a word. */
+  /** The mode. */
   def mode: PlanMode =
     if (blockers.nonEmpty) PlanMode.Blocked
     else if (failing.nonEmpty || widened.nonEmpty) PlanMode.Rewrite
     else PlanMode.Metadata
 
-  /** Everything that was found. */
+  /** All findings. */
   def findings: Seq[Finding] =
     blockers ++ dropped.map { violation =>
       Finding.of(to, violation, Severity.Info)
     } ++ findingsOf(mendable, Severity.Warning)
 
-  /** What a report says of it. */
+  /** The plan as a report shows it. */
   def fact: PlanFact =
     PlanFact(
       mode,
@@ -119,23 +119,23 @@ final class UpgradePlan(
       (if (mode == PlanMode.Blocked) blockers.map(_.remedy) else dropped.map(_.remedy)).distinct
     )
 
-  /** The same as what it takes to switch the feature on. */
+  /** How the feature can be switched on, as `check` reports it. */
   def enabling: EnablingFact = {
     def rules(findings: Seq[Finding]) = findings.map(_.rule).distinct.mkString(", ")
     val (verdict, reason) = mode match {
       case PlanMode.Blocked =>
-        Verdict.Blocked -> s"Mend ${rules(blockers)} first; each finding says how."
+        Verdict.Blocked -> s"Fix the findings of ${rules(blockers)} first; each has a remedy."
       case PlanMode.Rewrite =>
         val why = (findings.filter(_.severity == Severity.Warning).map(_.rule) ++
           Option.when(widened.nonEmpty)(SchemaRules.TypesAreSupported.id)).distinct.mkString(", ")
-        Verdict.Rewrite -> s"Some files have to be written anew, because of $why."
+        Verdict.Rewrite -> s"Some files have to be rewritten, because of $why."
       case _ =>
         Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
     }
     EnablingFact(verdict, reason, mendable.size.toLong, mendable.map(_.size).sum, exact = true)
   }
 
-  /** What takes away what stands in the way: one call that asks for all of it, where there is. */
+  /** The remedy of the blockers: one call that drops all of them, if possible. */
   def remedy: Remedy = {
     val drops = inTheWay.map(dropOf)
     if (hopeless.isEmpty && drops.forall(_.isDefined))
@@ -143,16 +143,16 @@ final class UpgradePlan(
     else blockers.head.remedy
   }
 
-  /** The call that writes anew what has to be. */
+  /** The call that rewrites the files that cannot be kept. */
   def rewriting: Remedy = request.copy(rewrites = true).call(to)
 
-  // What a column is no longer, by what was in its metadata.
+  // The columns that become ordinary ones.
   private def plainColumns: Seq[String] =
     for {
       (was, is) <- from.nodes.zip(to.nodes)
       drop <- Drop.all if request.drop(drop)
       if drop.fieldMetadata.exists(key => was.metadata.contains(key) && !is.metadata.contains(key))
-    } yield s"${drop.name}: column ${was.sqlPath} becomes a plain one, and keeps its values"
+    } yield s"${drop.name}: column ${was.sqlPath} becomes an ordinary column and keeps its values"
 
   private def waiting: Option[StepFact] = {
     val waits = dropped.map(_.remedy).collect {
@@ -162,8 +162,8 @@ final class UpgradePlan(
       StepFact(
         "wait",
         s"Delta drops the ${waits.map { case (name, _) => s"feature $name" }.mkString(" and the ")} " +
-          s"only once no version of the last $period has used it; until then the call ends with " +
-          "DROP_LATER, and goes on when it is made again"
+          s"only if no version of the last $period has used it; until then the call ends with " +
+          "DROP_LATER and has to be repeated"
       )
     }
   }
@@ -175,7 +175,7 @@ final class UpgradePlan(
       Option.when(mendable.nonEmpty) {
         StepFact(
           "rewrite",
-          "the rows of files that cannot stay are written into new files",
+          "the rows of files that cannot be kept are written to new files",
           Some(mendable.size.toLong),
           Some(mendable.map(_.size).sum)
         )
@@ -185,25 +185,26 @@ final class UpgradePlan(
       Option.when(counted.nonEmpty) {
         StepFact(
           "count",
-          "files of which the log has no row count get it from their footers",
+          "files without a row count in the log get it from their footers",
           Some(counted.size.toLong)
         )
       } ++
       Option.when(entersAgain && keptFiles > 0) {
         StepFact(
           "enter",
-          "the other files are entered in the log under the new names, and stay as they are",
+          "the other files are added to the log again with the new physical names; they are " +
+            "not changed",
           Some(keptFiles),
           Some(bytes - failing.map(_.size).sum)
         )
       } :+
-      StepFact("commit", "all that the log says of this is one commit, or none")
+      StepFact("commit", "all changes of the log are made in one commit")
 
   private def protocol: String = {
     val (before, after) = (from.protocol.listedFeatures, to.protocol.listedFeatures)
     val versions = s"reader ${to.protocol.minReaderVersion}, writer ${to.protocol.minWriterVersion}"
     versions + listed("; adds ", (after -- before).toSeq) +
-      listed("; leaves out ", (before -- after).toSeq)
+      listed("; removes ", (before -- after).toSeq)
   }
 
   private def properties: String = {
@@ -218,7 +219,7 @@ final class UpgradePlan(
     val fields = from.nodes.zip(to.nodes).filter(_._1.isField)
     val renamed = fields.count { case (was, is) => was.physicalName != is.physicalName }
     val added = to.nodes.flatMap(_.id).toSet -- from.nodes.flatMap(_.id)
-    s"$renamed field(s) get the physical name col-<id>; ${added.size} id(s) are given out" +
+    s"$renamed field(s) get the physical name col-<id>; ${added.size} id(s) are assigned" +
       Option.when(added.nonEmpty)(s", from ${added.min} to ${added.max}").mkString
   }
 
@@ -231,7 +232,7 @@ final class UpgradePlan(
     val kept = Option.when(keptFiles > 0) {
       FileGroupFact(
         "keep",
-        "These files are as they should be.",
+        "These files are kept.",
         Nil,
         keptFiles,
         bytes - failing.map(_.size).sum,
@@ -302,10 +303,10 @@ final class UpgradePlan(
 
 object UpgradePlan {
 
-  /** The plan for a table that has the feature on. */
+  /** The plan for a table that has the feature. */
   val nothing: PlanFact = PlanFact(PlanMode.NoChange, Nil, Nil, 0, 0, Nil)
 
-  /** The plan for a table that has the feature on, and does not keep its rules. */
+  /** The plan for a table that has the feature and breaks its rules. */
   def mending(broken: Seq[Finding]): PlanFact =
     PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, broken.map(_.remedy).distinct)
 }

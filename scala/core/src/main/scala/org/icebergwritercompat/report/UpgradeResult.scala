@@ -1,22 +1,20 @@
 package org.icebergwritercompat.report
 
 /**
- * What switching the feature on did.
+ * The result of switching the feature on.
  *
  * @param changed
  *   false if the feature was on before
  * @param version
  *   the newest version of the table now
  * @param mode
- *   which way it went; [[PlanMode.NoChange]] if the feature was on before
+ *   the mode; [[PlanMode.NoChange]] if the feature was on before
  * @param filesKept
- *   how many data files stayed as they were
+ *   the number of data files that were kept
  * @param orphans
- *   folders of the table with files that were written anew and came to nothing, which VACUUM
- *   removes
+ *   folders of the table with rewritten files that were not committed; VACUUM removes them
  * @param warnings
- *   what failed after the commit, which stands; of a table that has the feature, what `check` warns
- *   of
+ *   failures after the commit; for a table that has the feature, the warnings of `check`
  */
 final case class UpgradeResult(
     table: String,

@@ -32,7 +32,7 @@ object ActionRules {
   sealed abstract class AddedFileRule(id: String, statement: String, why: String, clauses: Clause*)
       extends ActionRule(id, statement, why, clauses: _*) {
 
-    /** What is wrong with the file, and what mends it. */
+    /** What is wrong with the file, and the remedy. */
     protected def problem(table: TableState, file: Added): Option[(String, Remedy)]
 
     final override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
@@ -57,8 +57,8 @@ object ActionRules {
   object FilesHaveRowCount
       extends AddedFileRule(
         "D1",
-        "Each added file has the statistic `numRecords`, which is not negative.",
-        "Iceberg's metadata needs the row count of every file.",
+        "Each added file has the statistic `numRecords`, and it is not negative.",
+        "Iceberg's metadata contains the row count of every file.",
         v2
       )
       with FollowsFromTheSwitch {
@@ -74,21 +74,21 @@ object ActionRules {
       extends AddedFileRule(
         "D1s",
         "Each added file has a size above 0 and below 2^53, and less than 2^31 rows for each byte.",
-        "Iceberg's readers find the footer by the size, and engines answer `count(*)` from " +
-          "the rows.",
+        "Iceberg readers find the footer by the file size, and engines answer `count(*)` from " +
+          "the row counts.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
 
-    // A page says in an Int how many rows it has.
+    // A Parquet page stores its number of rows as an Int.
     private val mostRowsPerByte = 1L << 31
 
-    // No store has such files, and not every reader of JSON keeps such numbers.
-    private val bytesOfNoFile = 1L << 53
+    // No store has such files, and not every JSON parser keeps such numbers exactly.
+    private val impossibleSize = 1L << 53
 
     override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] = {
       val rows = file.statistics.flatMap(_.rowCount).getOrElse(0L)
-      if (file.size <= 0 || file.size >= bytesOfNoFile)
+      if (file.size <= 0 || file.size >= impossibleSize)
         Some(s"its size is ${file.size} byte(s)" -> Fix.lookIntoHistory(table))
       else
         Option.when(rows / mostRowsPerByte >= file.size)(
@@ -100,16 +100,16 @@ object ActionRules {
   object PartitionValuesByPhysicalName
       extends AddedFileRule(
         "D2",
-        "`partitionValues` has the physical names of exactly the partition columns.",
-        "Readers find the partition of a file by these keys, so its rows would be skipped or " +
-          "misplaced.",
+        "The keys of `partitionValues` are the physical names of the partition columns.",
+        "Readers find the partition values of a file by these keys; otherwise rows would be " +
+          "skipped or show other values.",
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
     override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(valuesOf(file).keySet != table.partitionKeys) {
         val found = list(valuesOf(file).keySet)
-        s"its partition values are those of $found, not of ${list(table.partitionKeys)}" ->
+        s"it has partition values of $found instead of ${list(table.partitionKeys)}" ->
           Fix.copyInto(table)
       }
   }
@@ -117,8 +117,9 @@ object ActionRules {
   object StatisticsByPhysicalName
       extends AddedFileRule(
         "D3",
-        "Column statistics are keyed by physical names, of columns that are there or were dropped.",
-        "Readers would not find the bounds of a column, or take those of another.",
+        "The keys of column statistics are physical names of columns of the table, or of " +
+          "columns that were dropped.",
+        "Otherwise readers would not find the bounds of a column, or use those of another one.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
@@ -130,10 +131,10 @@ object ActionRules {
         .map(_.mkString("."))
         .minOption
         .map { name =>
-          s"its statistics name $name, which is no physical name" -> Fix.copyInto(table)
+          s"its statistics have the key $name, which is not a physical name" -> Fix.copyInto(table)
         }
 
-    // A file that RESTORE brings back may be older than the drop of a column.
+    // A file that RESTORE brings back may be older than the DROP COLUMN.
     private def wasDropped(table: TableState, name: String): Boolean = name match {
       case dropped(digits) =>
         digits.toLongOption.exists { id =>
@@ -148,8 +149,9 @@ object ActionRules {
   object TimestampPartitionsInUtc
       extends AddedFileRule(
         "D4",
-        "The partition value of a timestamp is written in UTC, as 1970-01-01T00:00:00.000000Z.",
-        "A time without a zone means another instant in each engine, so rows would be skipped.",
+        "The partition value of a timestamp is in UTC, in the form 1970-01-01T00:00:00.000000Z.",
+        "Engines in different time zones would read a value without a zone as different " +
+          "instants, and skip rows.",
         Clause(DeltaProtocol, "Partition Value Serialization")
       ) {
 
@@ -168,20 +170,20 @@ object ActionRules {
         }
   }
 
-  /** Stands for null in the names of folders that Hive and Spark give partitions. */
+  /** The text that Hive and Spark write for null in the folder names of partitions. */
   val MarkerOfNull = "__HIVE_DEFAULT_PARTITION__"
 
   object NoMarkersOfNull
       extends ActionRule(
         "D4n",
         s"No partition value is `$MarkerOfNull`.",
-        "Writers of Delta turn the text into null when they write the rows anew, so it would " +
-          "change.",
+        "Delta reads this text as the value, but writes it as null when it rewrites the rows, " +
+          "so the value would change.",
         Clause(DeltaProtocol, "Partition Value Serialization")
       ) {
 
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-      // A text that is written again would be another value.
+      // A rewrite would change the value.
       if (table.nodeAt(violation.location).exists(isText)) Obstacle.Blocker else Obstacle.Rewrite
 
     override def check(table: TableState, action: DataAction): Seq[Violation] = action match {
@@ -204,13 +206,13 @@ object ActionRules {
       keys.flatMap(valuesOf(file).get).headOption.contains(MarkerOfNull)
     }
 
-    /** Whether Delta reads it as what it is; a column of another type it reads as null. */
+    /** Whether Delta reads the marker as text; in a column of another type it reads null. */
     def isText(node: SchemaNode): Boolean = node.dataType match {
       case _: StringType | BinaryType => true
       case _                          => false
     }
 
-    /** Makes the rows say what they are to be: null, or something else where that cannot be. */
+    /** Sets the rows to null, or to another value if the column cannot be null. */
     def remedy(table: TableState, node: SchemaNode): Remedy = {
       val wanted = if (node.nullable) "NULL" else "'none'"
       val marked =
@@ -224,7 +226,7 @@ object ActionRules {
       extends AddedFileRule(
         "D5",
         "No live file has a deletion vector.",
-        "Iceberg readers of format version 2 would show rows that were deleted.",
+        "Iceberg readers ignore Delta's deletion vectors and would return deleted rows.",
         v2,
         Clause(DeltaProtocol, "Deletion Vectors")
       ) {
@@ -238,8 +240,8 @@ object ActionRules {
   object PathsOnce
       extends AddedFileRule(
         "D6",
-        "A commit adds each path once.",
-        "Iceberg would count the rows of the file twice.",
+        "A commit adds each path only once.",
+        "Iceberg readers would read the rows of the file twice.",
         Clause(DeltaProtocol, "Action Reconciliation")
       ) {
 
@@ -250,9 +252,9 @@ object ActionRules {
   object PathsAreWithinReach
       extends AddedFileRule(
         "D9",
-        "The path of a file is a URI; one without a scheme stays in the folder of the table, and " +
-          "one with a scheme has one that is known here, and a host that can be reached.",
-        "Readers would open a file that is none of the table's, or fail.",
+        "The path of a file is a URI. Without a scheme, it does not leave the folder of the " +
+          "table; with a scheme, the session has a file system for the scheme and host.",
+        "Readers would open a file that does not belong to the table, or fail.",
         Clause(DeltaProtocol, "Add File and Remove File")
       ) {
 
@@ -263,7 +265,7 @@ object ActionRules {
       file.location.problem
         .orElse(
           Option.unless(file.isWithinReach)(
-            "no file system can be reached from here for the scheme and host of its path"
+            "the session has no file system for the scheme and host of its path"
           )
         )
         .map(_ -> Fix.copyInto(table))
@@ -272,8 +274,8 @@ object ActionRules {
   object NoChangeData
       extends ActionRule(
         "B7+",
-        "A commit has no change data files.",
-        "Iceberg has no place for the file, so its changes would be known to Delta readers only.",
+        "A commit does not contain change data files.",
+        "Iceberg's metadata has no change data files, so only Delta readers would see the changes.",
         Clause(Rfc, "Disallowed Features"),
         Clause(DeltaProtocol, "Add CDC File")
       ) {
@@ -286,7 +288,7 @@ object ActionRules {
             Location.File(path),
             Fix.setProperty(table, WriterCompat.ChangeDataFeedEnabled, "false"),
             "file" -> path,
-            "found" -> "it holds change data",
+            "found" -> "it is a change data file",
             "required" -> statement
           )
         )
@@ -297,8 +299,8 @@ object ActionRules {
   object AppendOnlyKeepsRows
       extends ActionRule(
         "B11",
-        s"With `${WriterCompat.AppendOnly}`, files are removed only where the rows stay.",
-        "Rows would leave a table that promises to keep them.",
+        s"With `${WriterCompat.AppendOnly}`, a commit that removes files does not remove rows.",
+        "Otherwise rows would be deleted from an append-only table.",
         Clause(DeltaProtocol, "Append-only Tables")
       ) {
 
@@ -310,7 +312,7 @@ object ActionRules {
             Location.File(path),
             Fix.setProperty(table, WriterCompat.AppendOnly, "false"),
             "file" -> path,
-            "found" -> "it leaves with its rows",
+            "found" -> "it is removed together with its rows",
             "required" -> statement
           )
         )
@@ -321,8 +323,8 @@ object ActionRules {
   object ClusteringByPhysicalName
       extends ActionRule(
         "D8",
-        "The clustering columns are given by their physical names.",
-        "Another engine would not know by which columns to cluster.",
+        "Clustering columns are stored with their physical names.",
+        "Other engines find the clustering columns by these names.",
         Clause(DeltaProtocol, "Clustered Table")
       ) {
 
@@ -334,7 +336,7 @@ object ActionRules {
             Location.Column(path, None, None),
             Remedy.Uncluster(table.name),
             "columns" -> path.mkString("."),
-            "reason" -> s"the clustering column ${path.mkString(".")} is no physical name"
+            "reason" -> s"the clustering column ${path.mkString(".")} is not a physical name"
           )
         }
       case _ => Nil
@@ -348,7 +350,7 @@ object ActionRules {
       extends ActionRule(
         "C16",
         "A table is not both clustered and partitioned.",
-        "Engines refuse a table that is laid out in two ways.",
+        "Delta does not allow both, and engines refuse such a table.",
         Clause(DeltaProtocol, "Clustered Table")
       ) {
 
@@ -367,7 +369,7 @@ object ActionRules {
     }
   }
 
-  // An action in the log may lack them.
+  // An action in the log may have no partition values.
   private def valuesOf(file: Added): Map[String, String] =
     Option(file.partitionValues).getOrElse(Map.empty)
 

@@ -48,9 +48,9 @@ object ChangeRules {
   object SwitchedOffWithTheFeatureOnly
       extends ChangeRule(
         "B1+",
-        "The property that switches the contract on is switched off only by the commit that takes " +
-          "the feature out of the protocol.",
-        "Iceberg writers may rely on the rules until the feature has left the protocol.",
+        "The property that switches the contract on is removed or set to `false` only in the " +
+          "commit that drops the feature.",
+        "Iceberg writers can rely on the rules as long as the protocol has the feature.",
         Clause(Rfc, "IcebergWriterCompatV1"),
         Clause(DeltaProtocol, "Supported Features")
       ) {
@@ -78,8 +78,9 @@ object ChangeRules {
   object UniFormStaysOff
       extends ChangeRule(
         "B13+",
-        s"`${WriterCompat.UniversalFormats}` does not come to name `iceberg`.",
-        "Readers of one of the two would not see what the other has published, or fail.",
+        s"`iceberg` is not added to `${WriterCompat.UniversalFormats}`.",
+        "UniForm and this project would both write Iceberg metadata, and readers of one would " +
+          "not see the commits of the other, or fail.",
         Clause(DeltaSpark, "UniversalFormat")
       ) {
 
@@ -101,8 +102,9 @@ object ChangeRules {
   object MaxColumnIdNeverFalls
       extends ChangeRule(
         "B4+",
-        s"`${WriterCompat.MaxColumnId}` never falls.",
-        "The id of a dropped column could be given out again, and bring its old values back.",
+        s"`${WriterCompat.MaxColumnId}` never decreases.",
+        "The id of a dropped column could be assigned again, and the new column would show its " +
+          "old values.",
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
@@ -120,8 +122,8 @@ object ChangeRules {
   object FeaturesStay
       extends ChangeRule(
         "A9",
-        "A feature that is supported stays supported, unless it is dropped as a feature.",
-        "Older versions of the table may still need the feature to be read.",
+        "A supported feature is removed from the protocol only by `DROP FEATURE`.",
+        "Older versions of the table may need the feature to be read.",
         Clause(DeltaProtocol, "Supported Features")
       ) {
 
@@ -144,13 +146,14 @@ object ChangeRules {
   object NewColumnsHaveNewIds
       extends ChangeRule(
         "C4",
-        s"A new column, and all below it, has an id above the former `${WriterCompat.MaxColumnId}`.",
-        "Rows of a dropped column would show up in the new one.",
+        "A new column, and every field, element, key and value in it, has an id above the " +
+          s"previous `${WriterCompat.MaxColumnId}`.",
+        "Otherwise values of a dropped column would show up in the new one.",
         Clause(DeltaProtocol, "Column Mapping"),
         evolution
       ) {
 
-    // What RESTORE brings back had its id in this very table.
+    // A column that RESTORE brings back has the id it had in this table.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _                    =>
@@ -160,13 +163,13 @@ object ChangeRules {
             node,
             addWithNewId(change, node),
             s"is new but has the id ${node.id.getOrElse("")}",
-            s"ids up to ${change.before.maxColumnId} have been given out, and old rows would show " +
-              "up in it"
+            s"ids up to ${change.before.maxColumnId} are already assigned, and values of an " +
+              "older column would show up in it"
           )
         }
     }
 
-    // Where another column of this name stays as well, the new one needs a name of its own.
+    // If another column of this name remains, the new one needs another name.
     private def addWithNewId(change: TableChange, node: SchemaNode): Remedy =
       if (change.before.nodesByPath.contains(node.path)) Fix.addBeside(change.after, node)
       else Fix.add(change.after, node)
@@ -176,7 +179,7 @@ object ChangeRules {
       extends ChangeRule(
         "C6",
         "The ids of the element, key and value of a list or map do not change.",
-        "Iceberg would not find the elements, keys or values of older files any more.",
+        "Iceberg could not find the elements, keys or values in older files any more.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2"),
         evolution
       ) {
@@ -195,7 +198,7 @@ object ChangeRules {
         node,
         Fix.addBeside(change.after, node),
         s"has the id ${node.id.getOrElse("none")} instead of ${was.getOrElse("none")}",
-        "Iceberg knows it by its id alone"
+        "Iceberg identifies it only by its id"
       )
     }
   }
@@ -203,15 +206,15 @@ object ChangeRules {
   object TypesAreKeptOrPromoted
       extends ChangeRule(
         "C14",
-        "A column keeps its type, or is promoted from int to long, float to double, or to a wider " +
-          "decimal of the same scale, even when all rows are replaced; while rows stay, the feature " +
-          "`typeWidening` is needed for that.",
-        "Iceberg cannot read older files, or older snapshots, with the new type.",
+        "A column keeps its type, or changes from int to long, from float to double, or to a " +
+          "wider decimal of the same scale. This also holds if the commit replaces all rows; " +
+          "if it does not, the feature `typeWidening` is required.",
+        "Otherwise Iceberg cannot read older files or snapshots with the new type.",
         evolution,
         Clause(Rfc, "Allowed Supported list of features")
       ) {
 
-    // The files that RESTORE leaves live were written with the schema that returns.
+    // The files that are live after RESTORE were written with the schema that it restores.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Restoring => Nil
       case _                    =>
@@ -225,7 +228,7 @@ object ChangeRules {
         }.toSeq
     }
 
-    private val noPromotion = "Iceberg v2 has no such promotion"
+    private val noPromotion = "Iceberg format version 2 has no such type promotion"
     private val noWidening =
       "the table does not support typeWidening, without which Delta cannot read the older files"
 
@@ -254,13 +257,14 @@ object ChangeRules {
   object PromotionsAreRecorded
       extends ChangeRule(
         "C14t",
-        "A promotion while rows stay is recorded under `delta.typeChanges` of the nearest field above.",
-        "Delta readers cannot read files that were written before the change.",
+        "A type promotion in a table with rows is recorded in `delta.typeChanges` of the nearest " +
+          "enclosing field.",
+        "Without the record, Delta readers cannot read files that were written before the change.",
         Clause(DeltaProtocol, "Writer Requirements for Type Widening")
       ) {
 
-    // Without the feature a promotion is rule C14's. Whether an older record may go depends on the
-    // types in every live file, and Delta takes records away only once it has rewritten these.
+    // Without the feature a promotion breaks rule C14. Whether an older record can be removed
+    // depends on the types in every live file; Delta removes records only after a rewrite.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Ordinary if widens(change.after) =>
         change.kept.collect {
@@ -273,7 +277,7 @@ object ChangeRules {
               is,
               Fix.widen(change.before, was, is.dataType),
               s"changes from ${was.dataType.sql} to ${is.dataType.sql} without a record of it",
-              "Delta must find the record under delta.typeChanges of the nearest field above"
+              "Delta needs the record in delta.typeChanges of the nearest enclosing field"
             )
         }.toSeq
       case _ => Nil
@@ -294,8 +298,10 @@ object ChangeRules {
   object ParentsStay
       extends ChangeRule(
         "C14p",
-        "A field stays in its struct, and an element, key or value in its list or map.",
-        "Iceberg does not find an id below another parent, so older values are lost.",
+        "A field is not moved to another struct, nor an element, key or value to another list " +
+          "or map.",
+        "Iceberg looks for an id only below the same parent, so values in older files would be " +
+          "lost.",
         evolution
       ) {
 
@@ -308,7 +314,7 @@ object ChangeRules {
             is,
             Fix.addBeside(change.after, is),
             s"moves from ${was.sqlPath} to ${is.sqlPath}",
-            "Iceberg keeps every id below the same parent"
+            "in Iceberg an id always has the same parent"
           )
         }
         .toSeq
@@ -317,8 +323,8 @@ object ChangeRules {
   object NullableStaysNullable
       extends ChangeRule(
         "C14n",
-        "A column, element or value that may be null is not made required while old rows stay.",
-        "Older files may hold nulls, which readers are then promised not to find.",
+        "A nullable column, element or value is not made required in a table with rows.",
+        "Older files may contain nulls, which readers do not expect in a required column.",
         evolution
       ) {
 
@@ -333,7 +339,7 @@ object ChangeRules {
               is,
               Fix.dropNotNull(change.after, is),
               "is made NOT NULL",
-              "older files may hold nulls"
+              "older files may contain nulls"
             )
           }
           .toSeq
@@ -343,12 +349,13 @@ object ChangeRules {
   object NewColumnsAreNullable
       extends ChangeRule(
         "C14r",
-        "A column that is added to a table with rows may be null, at every depth that existed.",
-        "Older files lack the column, and readers are promised that it has no nulls.",
+        "A column or nested field that is added to a table with rows is nullable, unless the " +
+          "struct around it is new as well.",
+        "Older files do not contain the field, so it is null there.",
         evolution
       ) {
 
-    // Below a new column nothing is missing from older files that the column itself is not.
+    // A field below a new column may be required: older files lack the whole column.
     override def check(change: TableChange): Seq[Violation] = change.kind match {
       case ChangeKind.Replacing | ChangeKind.Restoring => Nil
       case _                                           =>
@@ -372,8 +379,9 @@ object ChangeRules {
   object MapKeysStay
       extends ChangeRule(
         "C17",
-        "Nothing changes inside the key of a map: no field, name, type or nullability.",
-        "Iceberg compares map keys as a whole, so older entries would no longer be found.",
+        "The key of a map does not change: no field, name, type or nullability in it.",
+        "Iceberg does not allow changes of map keys, because keys from before and after would " +
+          "not be equal.",
         Clause(IcebergCode, "SchemaUpdate")
       ) {
 
@@ -406,8 +414,9 @@ object ChangeRules {
   object PartitioningStays
       extends ChangeRule(
         "C15",
-        "A partitioned table keeps the list of its partition columns.",
-        "Files of both layouts would be live, and readers would prune by the wrong one.",
+        "The partition columns of a partitioned table do not change.",
+        "Otherwise live files would have different partition columns, and readers would skip " +
+          "the wrong files.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       ) {
 
@@ -425,13 +434,13 @@ object ChangeRules {
               case _                    => Fix.repartition(change.before, change.after)
             },
             "columns" -> (if (is.isEmpty) "no column" else is.mkString(", ")),
-            "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
-              "does not let that change")
+            "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and " +
+              "IcebergCompatV2 does not allow this to change")
           )
         )
     }
 
-    // The files that stay hold the values of the columns they were partitioned by.
+    // Files that remain contain values of the columns that they were partitioned by.
     private def otherColumns(change: TableChange): Boolean =
       change.kind == ChangeKind.Ordinary &&
         change.after.partitionNodes.flatMap(_.id).exists(change.old(_).isEmpty)

@@ -8,7 +8,7 @@ import org.icebergwritercompat.model.{Condition, Location, WriterCompat}
 object FileRules {
 
   /**
-   * What the log tells about the live files that the feature's own commits did not add.
+   * What the log shows about live files that were added before the feature was switched on.
    *
    * @param unproven
    *   how many of them may have been written without field ids
@@ -18,20 +18,21 @@ object FileRules {
   object LiveFilesWereWrittenById
       extends TableRule(
         "E1",
-        "Every live data file was written with a field id for each column, element, key and value.",
-        "Iceberg finds a column in a file by its id alone, so without it the values read as null.",
+        "Every live data file was written with field ids for all columns, elements, keys and " +
+          "values.",
+        "Iceberg finds a column in a file only by its id; without ids it reads nulls.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       ) {
 
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-      // Without column mapping nothing in the footers counts, with it they tell.
+      // Without column mapping all files are rewritten; with it, the footers decide.
       if (table.isMapped) Obstacle.None else Obstacle.Rewrite
 
-    /** Asks nothing of a table whose files are not in question. */
+    /** Never broken by the table state alone. */
     override def check(table: TableState): Seq[Violation] = Nil
 
-    /** The violation, if the log leaves files in question when the feature is switched on. */
+    /** The violation, if the log does not prove that all files were written with field ids. */
     def check(table: TableState, provenance: Provenance): Seq[Violation] =
       if (provenance.unproven == 0) Nil
       else {

@@ -30,7 +30,7 @@ import org.icebergwritercompat.model.{
 }
 import org.icebergwritercompat.remedy.Remedy
 
-/** Requirements on data files that only their footers tell of. */
+/** Requirements on data files that can be checked only in their footers. */
 object FooterRules {
 
   private val v2 = Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
@@ -43,9 +43,9 @@ object FooterRules {
    * @param node
    *   the node of the schema it is about; `None` for the file as a whole
    * @param found
-   *   what was found, in words that are the same for all files; the node is the subject, if any
+   *   what was found, without details of this file; the node, if any, is the subject
    * @param detail
-   *   what is to say of this file
+   *   details of this file
    */
   private[rules] final case class Problem(node: Option[SchemaNode], found: String, detail: String)
 
@@ -81,7 +81,7 @@ object FooterRules {
   object FootersAreReadable
       extends FooterRule(
         "E0",
-        "Every live data file is there, and has a Parquet footer that is not encrypted.",
+        "Every live data file exists, and has a Parquet footer that is not encrypted.",
         "No engine can read the rows of the file.",
         Clause(DeltaProtocol, "Data Files"),
         types
@@ -103,15 +103,16 @@ object FooterRules {
         )
       }
 
-    // The rows cannot be copied; who wrote the file, and to which version to go back, can be seen.
+    // The rows cannot be copied. The history shows which commit wrote the file, and a version to
+    // restore.
     override def remedy(table: TableState): Remedy = Fix.lookIntoHistory(table)
   }
 
   object SizesAreThoseOfTheLog
       extends ContentRule(
         "D1f",
-        "A data file has as many rows and bytes as the log says.",
-        "Iceberg's metadata would give a wrong row count, and engines answer `count(*)` from it.",
+        "The number of rows and bytes of a data file is the one in the log.",
+        "Otherwise Iceberg's metadata has a wrong row count, from which engines answer `count(*)`.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         v2
       ) {
@@ -121,14 +122,14 @@ object FooterRules {
       val rows = file.rowCount.filter(_ != footer.rowCount).map { logged =>
         Problem(
           None,
-          "the log says another number of rows",
+          "the log has another number of rows",
           s"${footer.rowCount} rows, $logged in the log"
         )
       }
       val bytes = Option.when(file.size != footer.size) {
         Problem(
           None,
-          "the log says another number of bytes",
+          "the log has another number of bytes",
           s"${footer.size} bytes, ${file.size} in the log"
         )
       }
@@ -139,13 +140,13 @@ object FooterRules {
   object FieldsHaveTheirIds
       extends ContentRule(
         "E1f",
-        "Every column and nested field in a data file has the field id that the schema gives it.",
-        "Iceberg finds a column in a file by its id alone, so its values read as null.",
+        "Every column and nested field in a data file has its field id of the schema.",
+        "Iceberg finds a column in a file only by its id; without it, it reads nulls.",
         Clause(DeltaProtocol, "Column Mapping"),
         ids
       ) {
 
-    // In this mode Delta reads what has no id as null, and a copy would keep the nulls.
+    // In id mode Delta reads a column without an id as null, and a copy would keep the nulls.
     override def remedy(table: TableState): Remedy =
       if (table.property(WriterCompat.ColumnMappingMode).contains(WriterCompat.IdMode))
         Fix.lookIntoHistory(table)
@@ -169,7 +170,8 @@ object FooterRules {
       val ownNames = column.node.path.last +: column.node.physicalName.toSeq
       def otherName = table.fieldsByPhysicalName.get(name).filterNot(_ => ownNames.contains(name))
       wrongId(column).orElse(otherName.map { other =>
-        Problem.at(column, s"has its field id on what has the name of ${other.sqlPath}, $name")
+        Problem.at(column, s"has its field id on the field with the name of ${other.sqlPath}, " +
+          s"$name")
       })
     }
 
@@ -182,9 +184,9 @@ object FooterRules {
   object PartsHaveTheirIds
       extends ContentRule(
         "E2",
-        "Every element, key and value in a data file has the field id that the schema gives it.",
-        "Iceberg finds elements, keys and values by their ids, so the list or map reads as " +
-          "empty or fails.",
+        "Every element, key and value in a data file has its field id of the schema.",
+        "Iceberg finds elements, keys and values only by their ids; without them it reads an " +
+          "empty list or map, or fails.",
         v2,
         ids
       ) {
@@ -194,7 +196,7 @@ object FooterRules {
       else Nil
   }
 
-  // What the schema says nothing of is for the rules on the schema.
+  // A missing id in the schema breaks a rule on the schema.
   private def wrongId(column: StoredNode): Option[Problem] =
     column.node.id.filterNot(column.id.contains).map { id =>
       val found =
@@ -237,9 +239,9 @@ object FooterRules {
   object TimestampsAreMicroseconds
       extends FormRule(
         "E4",
-        "Timestamps are stored as int64 in microseconds, marked as UTC or as without a zone.",
-        "Iceberg reads timestamps as microseconds in int64, so others fail or show another " +
-          "instant.",
+        "Timestamps are stored as int64 in microseconds, annotated as UTC or as without time zone.",
+        "Iceberg readers expect int64 in microseconds; with another form they fail or return " +
+          "other instants.",
         v2,
         types
       ) {
@@ -251,9 +253,9 @@ object FooterRules {
   object PartitionColumnsAreStored
       extends ContentRule(
         "E5",
-        "Every partition column is in the data file, with the value that the log says in all rows.",
-        "Iceberg reads the column from the file, so the values would differ from those Delta " +
-          "shows.",
+        "Every partition column is in the data file, with the value of the log in all rows.",
+        "Iceberg reads the column from the file, Delta from the log; they would return " +
+          "different values.",
         v2,
         Clause(IcebergSpec, "Partitioning")
       ) {
@@ -261,7 +263,7 @@ object FooterRules {
     override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] = {
       val table = columns.table
       val absent = columns.absent.filter(isPartition(table, _)).map { node =>
-        Problem(Some(node), "is a partition column, and not in the file", valueOf(columns, node))
+        Problem(Some(node), "is a partition column, but is not in the file", valueOf(columns, node))
       }
       val other =
         columns.stored.filter(c => isPartition(table, c.node) && isRight(c)).flatMap { column =>
@@ -270,7 +272,7 @@ object FooterRules {
             chunks.find(!value.agrees(_)).map { chunk =>
               Problem(
                 Some(column.node),
-                "is a partition column, and has other values than the log says",
+                "is a partition column, but has other values than the log",
                 s"${contents(chunk)}, ${valueOf(columns, column.node)}"
               )
             }
@@ -281,7 +283,7 @@ object FooterRules {
 
     private def keyOf(node: SchemaNode): String = node.physicalName.getOrElse(node.path.head)
 
-    // Nothing is known of a column that the log gives no value.
+    // Without a value in the log there is nothing to compare.
     private def logged(file: DataFile, node: SchemaNode): Option[PartitionValue] =
       Option(file.partitionValues).flatMap(_.get(keyOf(node))).map { value =>
         PartitionValue(Option(value).filter(_.nonEmpty), node.dataType)
@@ -307,8 +309,9 @@ object FooterRules {
   object CollectionsHaveThreeLevels
       extends ContentRule(
         "E6",
-        "Lists and maps have three levels: list and element, or key_value with key and value.",
-        "Iceberg's readers expect three levels, and fail or read other values.",
+        "Lists and maps have three levels: the list, `list` and `element`; the map, " +
+          "`key_value`, and `key` and `value`.",
+        "Iceberg readers expect three levels; otherwise they fail or return other values.",
         types,
         Clause(ParquetFormat, "Nested Types")
       ) {
@@ -335,8 +338,9 @@ object FooterRules {
   object DecimalsFitTheirPrecision
       extends FormRule(
         "E7",
-        "Decimals are stored as int32 up to 9 digits, int64 up to 18, and in the fewest bytes beyond.",
-        "Iceberg's readers expect this form, and fail or read other values.",
+        "Decimals are stored as int32 up to 9 digits, int64 up to 18 digits, and otherwise in " +
+          "a byte array of the minimal length.",
+        "Iceberg readers expect this form; otherwise they fail or return other values.",
         types
       ) {
 
@@ -347,8 +351,8 @@ object FooterRules {
   object ValuesHaveTheirForm
       extends FormRule(
         "E8",
-        "Values of all other types are stored as Iceberg's table of Parquet types says.",
-        "Iceberg's readers expect this form, and fail or read other values.",
+        "Values of all other types are stored as specified in Iceberg's table of Parquet types.",
+        "Iceberg readers expect this form; otherwise they fail or return other values.",
         types,
         Clause(IcebergSpec, "Schema Evolution")
       ) {
@@ -363,8 +367,8 @@ object FooterRules {
   object NoOtherColumns
       extends ContentRule(
         "E9",
-        "A data file has no columns but those of the schema and of columns that were dropped.",
-        "A writer with other rules made the file, and a later column could be given such an id.",
+        "A data file contains only columns of the schema and columns that were dropped.",
+        "A later column could get the id of such a column, and would show its values.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         Clause(DeltaProtocol, "Column Mapping")
       ) {
@@ -374,13 +378,14 @@ object FooterRules {
         val name = SchemaNode.sqlPath(field.path)
         field.id match {
           case None =>
-            Some(Problem.at(field, None, s"it has the column $name, which is none of the table's"))
+            Some(Problem.at(field, None, s"it has the column $name, which is not a column of " +
+              "the table"))
           case Some(id) if id > columns.table.maxColumnId =>
             Some(
               Problem.at(
                 field,
                 None,
-                s"it has the column $name with the field id $id, which the table never gave out"
+                s"it has the column $name with the field id $id, which the table never assigned"
               )
             )
           case _ => None
@@ -391,28 +396,28 @@ object FooterRules {
   object RequiredColumnsHaveNoNulls
       extends ContentRule(
         "E10",
-        "A column that cannot be null is in every data file, without nulls.",
-        "Readers are promised that the column has no nulls.",
+        "A required column is in every data file, without nulls.",
+        "Readers do not expect nulls in a required column, and fail or return wrong values.",
         ids
       ) {
 
     override private[rules] def problems(columns: FileColumns, footer: Footer): Seq[Problem] = {
-      // The file without a partition column breaks another rule.
+      // A file without a partition column breaks rule E5.
       val needed =
         columns.absent.filter(node => !node.nullable && !isPartition(columns.table, node))
       val absent = needed.map { node =>
-        Problem(Some(node), "cannot be null, and is not in the file", s"no ${node.sqlPath}")
+        Problem(Some(node), "is required, but is not in the file", s"no ${node.sqlPath}")
       }
       val nulls = columns.stored.filterNot(_.node.nullable).flatMap { column =>
         val count = provenNulls(column, footer)
         Option.when(count > 0) {
-          Problem(Some(column.node), "cannot be null, and has nulls", s"at least $count nulls")
+          Problem(Some(column.node), "is required, but has nulls", s"at least $count nulls")
         }
       }
       absent ++ nulls
     }
 
-    /** How many nulls the footer proves, where the struct or collection around is not null. */
+    /** How many nulls the footer proves, where the enclosing struct or collection is not null. */
     private def provenNulls(column: StoredNode, footer: Footer): Long =
       if (column.stored.isRepetition(Repetition.OPTIONAL)) {
         val level = footer.schema.getMaxDefinitionLevel(column.path: _*)
@@ -429,7 +434,7 @@ object FooterRules {
           .sum
       } else 0
 
-    // Every leaf below tells the same of what is above it.
+    // All leaves below a node have the same definition levels up to the node.
     private def firstLeaf(column: StoredNode): Vector[String] =
       Iterator
         .unfold(Option(column.stored)) {
@@ -441,9 +446,9 @@ object FooterRules {
   object DaysAreGregorian
       extends ContentRule(
         "E11",
-        "Dates before 15 October 1582, and timestamps before 1900, are stored by the Gregorian " +
+        "Dates before 15 October 1582, and timestamps before 1900, are stored in the Gregorian " +
           "calendar.",
-        "Iceberg's readers know the Gregorian calendar alone, so they would show other days " +
+        "Iceberg readers support only the Gregorian calendar, so they would return other days " +
           "than Delta.",
         types,
         Clause(ParquetFormat, "Temporal Types")
@@ -457,12 +462,13 @@ object FooterRules {
           chunk <- chunksOf(footer, column).find(mayBeBefore(_, first))
         } yield Problem(
           Some(column.node),
-          "is stored by the legacy calendar, which Delta's readers convert and Iceberg's do not",
+          "is stored in the Julian calendar, which Delta readers convert and Iceberg readers " +
+            "do not",
           s"${contents(chunk)}written $writer"
         )
       }
 
-    /** Who wrote a file by the Julian calendar, as it was used before the Gregorian. */
+    /** The writer of a file with dates in the Julian calendar, as its footer names it. */
     private def legacyWriter(keys: Map[String, String]): Option[String] =
       keys.get(sparkLegacy).map(_ => s"with $sparkLegacy") orElse
         keys
@@ -479,7 +485,7 @@ object FooterRules {
 
     private val hiveProleptic = "writer.date.proleptic"
 
-    // From there on both calendars count alike, in every time zone.
+    // From there on both calendars are the same, in every time zone.
     private def firstGregorian(dataType: DataType): Option[Long] = dataType match {
       case DateType      => Some(RebaseDateTime.lastSwitchJulianDay.toLong)
       case TimestampType => Some(RebaseDateTime.lastSwitchJulianTs)

@@ -48,10 +48,10 @@ object NameRules {
   object NamesAreDistinct
       extends TableRule(
         "N1",
-        "No two fields have the same full name, parts joined by dots and letters in any case; nor " +
-          "does a short name, which leaves out `element` or `value` above the fields of a struct, " +
-          "differ from another name in the case of letters alone.",
-        "Iceberg's index of names holds one column by each name, and fails on two.",
+        "The full names of fields (parts joined by dots) are distinct, ignoring case. So are " +
+          "the short names, which omit `element` and `value` above the fields of a struct; a " +
+          "short name may only be exactly equal to a full name.",
+        "Iceberg's index of names has one column per name, and fails if two columns have the same.",
         Clause(IcebergCode, "IndexByName"),
         Clause(IcebergCode, "TypeUtil.indexByLowerCaseName"),
         Clause(DeltaProtocol, "Schema Serialization Format")
@@ -63,7 +63,7 @@ object NameRules {
         .filter(_.sizeIs > 1)
         .toSeq
         .sortBy(_.head.path.mkString("."))
-        // Two names that are equal below a list or map are so in full and in short.
+        // Two equal names below a list or map are equal both as full and as short names.
         .distinctBy(_.map(_.path))
         .map { nodes =>
           val node = toRename(table, nodes)
@@ -73,7 +73,7 @@ object NameRules {
             table,
             node,
             distinct(index, node),
-            s"Iceberg's index of names cannot tell it from $others"
+            s"Iceberg's index of names cannot distinguish it from $others"
           )
         }
     }
@@ -86,7 +86,7 @@ object NameRules {
       candidates.find(index.isFree(node, _)).getOrElse(plain)
     }
 
-    // The one that is new, or else the one whose dot is part of a name, or else the last.
+    // The new column if there is one, else the one with a dot in its name, else the last.
     private def toRename(table: TableState, nodes: Seq[SchemaNode]): SchemaNode = {
       val fields = nodes.filter(_.isField)
       fields
@@ -100,9 +100,9 @@ object NameRules {
   object NoReservedNames
       extends TableRule(
         "N2",
-        "No table is created, and none gets the feature, with a column called " +
+        "No table is created with, and no table gets the feature with, a column named " +
           s"${Reserved.toSeq.sorted.map(n => s"`$n`").mkString(", ")}.",
-        "Iceberg's connector for Spark reads no table that has such a column.",
+        "Iceberg's connector for Spark cannot read a table with such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -114,15 +114,15 @@ object NameRules {
       case _               => table.columns.filter(isReserved).map(reserved(this, table, _))
     }
 
-    /** The columns of a table that has the feature with them; nothing of it is refused for them. */
+    /** The columns with reserved names of a table that has the feature: a warning, not a refusal. */
     def ofExisting(table: TableState): Seq[Violation] = check(table.copy(moment = Moment.Enabling))
   }
 
   object NoNewReservedNames
       extends ChangeRule(
         "N2+",
-        "No column is added under, or renamed to, a name of Iceberg's metadata columns.",
-        "Iceberg's connector for Spark reads no table that has such a column.",
+        "No column is added with, or renamed to, the name of an Iceberg metadata column.",
+        "Iceberg's connector for Spark cannot read a table with such a column.",
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
 
@@ -137,7 +137,7 @@ object NameRules {
   object NoEmptyStructs
       extends TableRule(
         "N3",
-        "Every struct has a field.",
+        "Every struct has at least one field.",
         "Parquet cannot store a struct without fields, so Iceberg cannot write the table.",
         Clause(IcebergCode, "TypeToMessageType")
       ) {

@@ -86,10 +86,10 @@ object PropertyRules {
       extends RequiredProperty(
         "B1",
         "The property that switches the contract on is `true`.",
-        "Without the switch no writer keeps the rules, so nothing of this is promised.",
+        "Without the property no writer checks the rules.",
         _.property,
         "true",
-        "it is the one switch of the feature",
+        "it is the property that switches the feature on",
         Clause(Rfc, "IcebergWriterCompatV1")
       )
       with FollowsFromTheSwitch
@@ -98,10 +98,10 @@ object PropertyRules {
       extends RequiredProperty(
         "B2",
         s"`${WriterCompat.IcebergCompatV2Enabled}` is `true`.",
-        "Without it files may lack the ids and types that Iceberg needs.",
+        "Without it, data files may lack the field ids and types that Iceberg requires.",
         _ => WriterCompat.IcebergCompatV2Enabled,
         "true",
-        "all conditions of IcebergCompatV2 must hold too",
+        "the feature includes all requirements of IcebergCompatV2",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
       with LaidOutByTheSwitch
@@ -110,10 +110,11 @@ object PropertyRules {
       extends RequiredProperty(
         "B3",
         s"`${WriterCompat.ColumnMappingMode}` is `${WriterCompat.IdMode}`.",
-        "By name, a file that an Iceberg engine wrote under other names is read as nulls.",
+        "With mapping by name, Delta reads nulls from a file that an Iceberg engine wrote with " +
+          "other column names.",
         _ => WriterCompat.ColumnMappingMode,
         WriterCompat.IdMode,
-        "only in this mode does a reader find a column by its id, whoever wrote the file",
+        "only in this mode do Delta readers find columns by id in files that Iceberg engines wrote",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
       with LaidOutByTheSwitch
@@ -121,9 +122,9 @@ object PropertyRules {
   object MaxColumnIdCoversAllIds
       extends TableRule(
         "B4",
-        s"`${WriterCompat.MaxColumnId}` is a whole number, not below any column id or nested id, and " +
-          s"not above ${SchemaRules.MaxIcebergColumnId}.",
-        "A new column could be given the id of an older one, and show its values.",
+        s"`${WriterCompat.MaxColumnId}` is a whole number, at least the highest column id or " +
+          s"nested id, and at most ${SchemaRules.MaxIcebergColumnId}.",
+        "Otherwise a new column could get the id of an older one, and show its values.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
       )
@@ -137,20 +138,20 @@ object PropertyRules {
       if (maximum.exists(_ >= highest)) Nil
       else {
         val reason =
-          if (value.isEmpty && highest == 0) "it has to tell which ids have been given out"
+          if (value.isEmpty && highest == 0) "it must record the highest id that was ever assigned"
           else if (value.isDefined && maximum.isEmpty) noMaximum
           else alreadyGiven(highest)
         Seq(wrongMaximum(this, table, value, reason))
       }
     }
 
-    private val noMaximum = s"a highest id is a whole number from 0 to " +
-      s"${SchemaRules.MaxIcebergColumnId}: Iceberg has the ids above for columns of its own"
+    private val noMaximum = s"it must be a whole number from 0 to " +
+      s"${SchemaRules.MaxIcebergColumnId}: Iceberg reserves higher ids for its metadata columns"
   }
 
   /** Why the next id cannot be the one after a lower maximum. */
   private[rules] def alreadyGiven(highest: Long): String =
-    s"ids up to $highest have been given out, so an id would be given out twice"
+    s"ids up to $highest are already assigned, so an id could be assigned twice"
 
   /** A highest id that is not the highest. */
   private[rules] def wrongMaximum(
@@ -175,9 +176,10 @@ object PropertyRules {
       extends SwitchedOff(
         "B5",
         s"`${WriterCompat.IcebergCompatV1Enabled}` is not `true`.",
-        "Two versions of IcebergCompat contradict each other on lists, maps and names.",
+        "The versions of IcebergCompat contradict each other on lists, maps and names.",
         WriterCompat.IcebergCompatV1Enabled,
-        "the table follows IcebergCompatV2, and only one version can be followed at a time",
+        "the feature requires IcebergCompatV2, and a table can have only one version of " +
+          "IcebergCompat",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
       with FollowsFromTheSwitch
@@ -186,9 +188,9 @@ object PropertyRules {
       extends SwitchedOff(
         "B6",
         s"`${WriterCompat.DeletionVectorsEnabled}` is not `true`.",
-        "Iceberg readers of format version 2 would show rows that were deleted.",
+        "Iceberg readers would ignore the deletion vectors and return deleted rows.",
         WriterCompat.DeletionVectorsEnabled,
-        "Iceberg readers of format version 2 do not see rows deleted by deletion vectors",
+        "Iceberg readers ignore Delta's deletion vectors and would return deleted rows",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
 
@@ -196,9 +198,11 @@ object PropertyRules {
       extends SwitchedOff(
         "B5v3",
         s"`${WriterCompat.IcebergCompatV3Enabled}` is not `true`.",
-        "Two versions of IcebergCompat contradict each other, and version 3 is for Iceberg v3.",
+        "The versions of IcebergCompat contradict each other, and version 3 is for Iceberg " +
+          "format version 3.",
         WriterCompat.IcebergCompatV3Enabled,
-        "the table follows IcebergCompatV2, and only one version can be followed at a time",
+        "the feature requires IcebergCompatV2, and a table can have only one version of " +
+          "IcebergCompat",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
       with FollowsFromTheSwitch
@@ -207,9 +211,11 @@ object PropertyRules {
       extends SwitchedOff(
         "B7",
         s"`${WriterCompat.ChangeDataFeedEnabled}`, or if that is absent " +
-          s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => s"`$key`").mkString(", ")}, " +
+          s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => " +
+          "s"`$key`").mkString(", ")}, " +
           "is absent or `false`.",
-        "Iceberg writers write no change data, so readers of the feed would miss their changes.",
+        "Iceberg writers write no change data files, so readers of the feed would miss their " +
+          "changes.",
         WriterCompat.ChangeDataFeedEnabled,
         "Iceberg writers do not write change data files",
         Clause(Rfc, "Disallowed Features")
@@ -219,7 +225,7 @@ object PropertyRules {
       extends TableRule(
         "B8",
         s"No property begins with `${WriterCompat.ConstraintPrefix}`.",
-        "Iceberg writers would not check the constraint, and rows could break it.",
+        "Iceberg writers do not check constraints, so they could write rows that break them.",
         Clause(Rfc, "Disallowed Features")
       ) {
 
@@ -234,8 +240,8 @@ object PropertyRules {
             Location.Property(key, table.property(key)),
             remedy,
             "feature" -> "checkConstraints",
-            "reason" -> (s"the constraint $constraint uses it, and Iceberg writers would not check " +
-              s"the constraint${Fix.price(table, remedy)}")
+            "reason" -> (s"the constraint $constraint uses it, and Iceberg writers do not check " +
+              s"constraints${Fix.price(table, remedy)}")
           )
         }
   }
@@ -244,7 +250,7 @@ object PropertyRules {
       extends SwitchedOff(
         "B9",
         s"`${WriterCompat.RowTrackingEnabled}` is not `true`.",
-        "Iceberg writers drop the ids of rows, so they would not stay with their rows.",
+        "Iceberg writers do not keep row ids, so a row could get another id.",
         WriterCompat.RowTrackingEnabled,
         "Iceberg writers do not keep row ids",
         Clause(Rfc, "Disallowed Features")
@@ -254,7 +260,8 @@ object PropertyRules {
       extends TableRule(
         "B10",
         "`delta.minReaderVersion` and `delta.minWriterVersion` are never stored as properties.",
-        "Engines would disagree on which of the two versions counts.",
+        "The protocol action has the versions; engines could read different ones from the " +
+          "properties.",
         Clause(DeltaProtocol, "Protocol Evolution")
       ) {
 
@@ -269,13 +276,13 @@ object PropertyRules {
             "property" -> key,
             "value" -> table.property(key).getOrElse("not set"),
             "required" -> "not set",
-            "reason" -> "the protocol action holds the versions"
+            "reason" -> "the versions are in the protocol action"
           )
         }
   }
 
-  private val onePublisher = "two publishers would write Iceberg metadata of the table side by " +
-    s"side; ${WriterCompat.Publish} publishes each commit"
+  private val onePublisher = "UniForm and this project would both write Iceberg metadata of the " +
+    s"table; to publish each commit, use ${WriterCompat.Publish}"
 
   /** UniForm where it writes Iceberg metadata. */
   private[rules] def uniForm(rule: Rule, table: TableState, remedy: Remedy): Violation = Violation(
@@ -286,7 +293,7 @@ object PropertyRules {
     Map(
       "property" -> WriterCompat.UniversalFormats,
       "value" -> table.property(WriterCompat.UniversalFormats).getOrElse("not set"),
-      "required" -> "without iceberg",
+      "required" -> "a list without iceberg",
       "reason" -> onePublisher
     )
   )
@@ -294,8 +301,10 @@ object PropertyRules {
   object UniFormOff
       extends TableRule(
         "B13",
-        s"No table gets the feature while `${WriterCompat.UniversalFormats}` names `iceberg`.",
-        "Readers of one of the two would not see what the other has published, or fail.",
+        s"A table does not get the feature while `${WriterCompat.UniversalFormats}` contains " +
+          "`iceberg`.",
+        "UniForm and this project would both write Iceberg metadata, and readers of one would " +
+          "not see the commits of the other, or fail.",
         Clause(DeltaSpark, "UniversalFormat")
       ) {
 
@@ -317,7 +326,7 @@ object PropertyRules {
       extends TableRule(
         "B12",
         "The format of data files is `parquet`, without options.",
-        "An Iceberg reader would take the files for Parquet and fail.",
+        "Iceberg readers would read the files as Parquet and fail.",
         Clause(DeltaProtocol, "Change Metadata")
       ) {
 
@@ -332,7 +341,7 @@ object PropertyRules {
             "property" -> "format",
             "value" -> described(table.format),
             "required" -> s"${FileFormat.Parquet.provider} without options",
-            "reason" -> "the metadata of an Iceberg table names the format of each file"
+            "reason" -> "all data files of the feature are Parquet"
           )
         )
 

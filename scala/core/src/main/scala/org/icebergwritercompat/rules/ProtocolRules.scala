@@ -22,16 +22,16 @@ object ProtocolRules {
   private val readerVersionOfFeatures = 3
   private val writerVersionOfFeatures = 7
 
-  /** Names that the protocol's own text uses for a feature of another name. */
+  /** Feature names that are misspelt in the text of the protocol, each with the right name. */
   private val misspelt: Map[String, String] =
     Map("inCommitTimestamps" -> "the feature is called inCommitTimestamp")
 
-  /** Reader-writer features that are listed in `readerFeatures` too. */
+  /** Reader-writer features, which must also be listed in `readerFeatures`. */
   private val readerWriterFeatures: Set[String] =
     Set("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening") ++
       Set("typeWidening-preview", "catalogManaged")
 
-  /** What other features need beside them; what the feature itself needs is rule A3. */
+  /** Features that other features require; what the contract's own feature requires is rule A3. */
   private val requiredFeatures: Seq[(String, String)] = Seq(
     "clustering" -> "domainMetadata",
     "rowTracking" -> "domainMetadata",
@@ -40,7 +40,7 @@ object ProtocolRules {
 
   private val mappingClause = Clause(Rfc, "IcebergWriterCompatV1")
 
-  /** A rule about the shape of the protocol itself. */
+  /** A rule about the protocol action. */
   sealed abstract class ProtocolRule(id: String, statement: String, why: String, clauses: Clause*)
       extends TableRule(id, statement, why, clauses: _*) {
 
@@ -67,8 +67,8 @@ object ProtocolRules {
       extends ProtocolRule(
         "A1",
         "The reader version is 2, or at least 3 with `columnMapping` in `readerFeatures`.",
-        "A reader that does not know the version or the list opens the table by other rules, " +
-          "or not at all.",
+        "Otherwise a reader that does not support column mapping could open the table and read " +
+          "wrong or null values.",
         mappingClause
       )
       with FollowsFromTheSwitch {
@@ -88,8 +88,8 @@ object ProtocolRules {
       extends ProtocolRule(
         "A2",
         "The writer version is 7.",
-        "A reader that does not know the version or the list opens the table by other rules, " +
-          "or not at all.",
+        "Only writer version 7 has `writerFeatures`, by which writers learn that they must " +
+          "support the feature.",
         mappingClause
       )
       with FollowsFromTheSwitch {
@@ -106,7 +106,8 @@ object ProtocolRules {
       extends ProtocolRule(
         "A3",
         "`writerFeatures` lists the contract's feature and those it requires.",
-        "A writer that does not know the feature would not refuse the table, and could break it.",
+        "A writer that does not support an unlisted feature does not refuse the table, and could " +
+          "break its rules.",
         mappingClause,
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
@@ -126,7 +127,7 @@ object ProtocolRules {
         "Writer-only features are never in `readerFeatures`, reader-writer features are in both " +
           "lists once the reader version is 3, and a reader version below 3 has no " +
           "`readerFeatures`.",
-        "Engines refuse a protocol whose lists contradict each other.",
+        "Engines refuse to open a table with contradictory feature lists.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
       ) {
 
@@ -155,15 +156,15 @@ object ProtocolRules {
   object FeaturesAreAllowed
       extends ProtocolRule(
         "A5",
-        "Every supported feature is on the RFC's list; a feature nobody knows is not.",
-        "Nobody can tell whether an Iceberg writer keeps what an unknown feature asks for.",
+        "Every supported feature is in the RFC's list of allowed features.",
+        "It is not known whether Iceberg writers meet the requirements of other features.",
         Clause(Rfc, "Allowed Supported list of features")
       ) {
 
     override def check(table: TableState): Seq[Violation] =
       (table.protocol.listedFeatures -- lists(table).allowed -- lists(table).allowedIfInactive --
         lists(table).forbidden.keySet -- table.profile.alsoAllowed).toSeq.sorted.map { feature =>
-        val reason = misspelt.getOrElse(feature, "it is not on the list of features the RFC allows")
+        val reason = misspelt.getOrElse(feature, "it is not in the RFC's list of allowed features")
         incompatible(this, table, feature, reason)
       }
   }
@@ -171,8 +172,9 @@ object ProtocolRules {
   object FeaturesAreNotForbidden
       extends ProtocolRule(
         "A6",
-        "No feature that the contract forbids is supported, not even inactive.",
-        "An Iceberg reader or writer would lose what the feature stores beside the rows.",
+        "No feature that the contract forbids is supported, even if it is not active.",
+        "Iceberg readers and writers ignore what such a feature stores, so rows or values " +
+          "would be lost or wrong.",
         Clause(Rfc, "Disallowed Features"),
         Clause(Rfc, "Allowed Supported list of features")
       ) {
@@ -192,11 +194,11 @@ object ProtocolRules {
   object ReaderVersionFitsFeatures
       extends ProtocolRule(
         "A7",
-        s"The reader version is 3 once one of ${readerWriterFeatures.toSeq.sorted
+        s"The reader version is 3 if one of the features ${readerWriterFeatures.toSeq.sorted
             .map(f => s"`$f`")
             .mkString(", ")} is supported.",
-        "A reader that does not know the version or the list opens the table by other rules, " +
-          "or not at all.",
+        "Only reader version 3 has `readerFeatures`, by which readers learn that they must " +
+          "support these features.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
       )
       with FollowsFromTheSwitch {
@@ -212,16 +214,16 @@ object ProtocolRules {
   object RequiredFeaturesAreThere
       extends ProtocolRule(
         "A8",
-        s"A supported feature has the feature it needs beside it: ${requiredFeatures
-            .map { case (feature, needed) => s"`$feature` has `$needed`" }
+        s"If a feature is supported, the feature that it requires is supported too: ${requiredFeatures
+            .map { case (feature, needed) => s"`$feature` requires `$needed`" }
             .mkString(", ")}.",
-        "A feature without the one it builds on does not work.",
+        "A feature does not work without the feature that it requires.",
         Clause(DeltaProtocol, "Clustered Table"),
         Clause(DeltaProtocol, "Row Tracking"),
         Clause(DeltaProtocol, "Catalog-managed tables")
       ) {
 
-    // A feature that the profile does not allow at all is rule A5's or A6's.
+    // A feature that the profile does not allow breaks rule A5 or A6 instead.
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.listedFeatures
       val allowed = lists(table).allowed ++ table.profile.alsoAllowed

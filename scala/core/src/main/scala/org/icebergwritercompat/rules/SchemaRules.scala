@@ -29,7 +29,7 @@ import java.util.Locale
 /** Requirements on the schema, at every depth. */
 object SchemaRules {
 
-  /** The highest column id Iceberg leaves to tables; those above are its own. */
+  /** The highest column id that a table may use; Iceberg reserves higher ones. */
   val MaxIcebergColumnId: Long = 2147483447L
 
   private def missing(rule: TableRule, table: TableState, node: SchemaNode, key: String) =
@@ -45,7 +45,7 @@ object SchemaRules {
       extends TableRule(
         "C1",
         s"Every field has `${WriterCompat.ColumnId}` and `${WriterCompat.PhysicalName}`.",
-        "Iceberg finds a column by its id alone, so one without an id is not there.",
+        "Iceberg finds a column only by its id, so a column without an id cannot be read.",
         Clause(DeltaProtocol, "Column Mapping")
       )
       with BoundByFiles {
@@ -62,8 +62,9 @@ object SchemaRules {
   object PhysicalNameIsColId
       extends TableRule(
         "C2",
-        "The physical name of every field is exactly `col-` and its id.",
-        "Writers that derive the name from the id would write the column under another name.",
+        "The physical name of every field is `col-<id>`.",
+        "Iceberg writers derive the name from the id, and would write the column under another " +
+          "name.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
       with LaidOutByTheSwitch {
@@ -124,7 +125,8 @@ object SchemaRules {
         "C3",
         "Ids of fields, elements, keys and values are unique over the whole schema, from 1 to " +
           s"$MaxIcebergColumnId.",
-        "Iceberg knows a column by its id alone, so two of one id cannot be told apart.",
+        "Iceberg identifies a column only by its id, so columns with the same id cannot be " +
+          "distinguished.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Reserved Field IDs")
       ) {
@@ -165,8 +167,8 @@ object SchemaRules {
         "C5",
         "Every list has an id for its element, every map for its key and its value, under " +
           s"`${WriterCompat.NestedIds}` of the nearest field above.",
-        "Iceberg finds the elements, keys and values by their ids, so the list or map reads " +
-          "as empty or fails.",
+        "Iceberg finds elements, keys and values only by their ids; without them it reads an " +
+          "empty list or map, or fails.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
       with BoundByFiles {
@@ -182,14 +184,15 @@ object SchemaRules {
       extends TableRule(
         "C7",
         "Every type is one of integer, long, float, double, decimal, string, binary, boolean, " +
-          "timestamp, timestamp_ntz, date, array, map and struct; a char is a string that is stored " +
-          "with the spaces it is shown with.",
-        "Iceberg v2 has no such type, so its engines can neither read nor write the column.",
+          "timestamp, timestamp_ntz, date, array, map and struct; a CHAR is a string, stored " +
+          "padded with spaces.",
+        "Iceberg format version 2 has no other types, so Iceberg engines could not read or " +
+          "write the column.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       ) {
 
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-      // A byte or short keeps its values as an int; without rows a statement alters the type.
+      // A byte or short keeps its values as an int; without files a statement changes the type.
       if (
         hasFiles && table
           .nodeAt(violation.location)
@@ -210,7 +213,7 @@ object SchemaRules {
           )
       }
 
-    /** The violations of a table whose files may hold CHAR values without the spaces shown. */
+    /** The violations of a table whose files may hold CHAR values that are not padded. */
     def ofUnfilledFiles(table: TableState): Seq[Violation] =
       for {
         node <- table.nodes if node.isField
@@ -221,15 +224,15 @@ object SchemaRules {
         Fix.callEnable(table, rewrite = true),
         "column" -> node.sqlPath,
         "type" -> filledUp.toUpperCase(Locale.ROOT),
-        "nearest" -> "STRING, with the spaces of a CHAR in the files"
+        "nearest" -> "STRING, padded with spaces in the files"
       )
   }
 
   object TimestampNtzIsSupported
       extends TableRule(
         "C8",
-        "A timestamp without time zone needs the feature `timestampNtz`.",
-        "Delta engines refuse the column unless the protocol names the feature.",
+        "If a column is a timestamp without time zone, the feature `timestampNtz` is supported.",
+        "Delta engines refuse such a column if the protocol does not list the feature.",
         Clause(DeltaProtocol, "Timestamp without timezone (TimestampNtz)")
       )
       with FollowsFromTheSwitch {
@@ -254,9 +257,9 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C9",
         "invariants",
-        "Iceberg writers would not check the invariant, and rows could break it.",
+        "Iceberg writers do not check invariants, so they could write rows that break them.",
         Seq("delta.invariants"),
-        "Iceberg writers would not check the invariant",
+        "Iceberg writers do not check invariants",
         Fix.withoutExpression(_, _, Fix.Invariants),
         disallowed
       )
@@ -265,9 +268,9 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C10",
         "identityColumns",
-        "Iceberg writers would not give out the next numbers, so numbers could repeat.",
+        "Iceberg writers do not generate identity values, so values could repeat or be missing.",
         Seq("start", "step", "highWaterMark", "allowExplicitInsert").map("delta.identity." + _),
-        "Iceberg writers would not give out the next numbers",
+        "Iceberg writers do not generate identity values",
         Fix.withoutExpression(_, _, Fix.IdentityColumns),
         disallowed
       )
@@ -276,9 +279,9 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C11",
         "generatedColumns",
-        "Iceberg writers would not compute the column, so its values could contradict the rows.",
+        "Iceberg writers do not compute generated columns, so they could write other values.",
         Seq("delta.generationExpression"),
-        "Iceberg writers would not compute the column",
+        "Iceberg writers do not compute generated columns",
         Fix.withoutExpression(_, _, Fix.GeneratedColumns),
         disallowed
       )
@@ -287,7 +290,8 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C12",
         "allowColumnDefaults",
-        "Iceberg v2 has no defaults, so its writers would write null instead.",
+        "Iceberg format version 2 has no column defaults, so Iceberg writers would write null " +
+          "instead.",
         Seq("CURRENT_DEFAULT"),
         "Iceberg format version 2 has no column defaults",
         Fix.dropDefault,
@@ -297,17 +301,17 @@ object SchemaRules {
   object RecordedTypeChangesArePromotions
       extends TableRule(
         "C13",
-        "Every recorded type change is one that Iceberg v2 has: int to long, float to double, a " +
-          "wider decimal of the same scale, or a byte or short that became an int or long; inside " +
-          "a map key it is only that a byte or short became an int.",
-        "Iceberg cannot read files that were written before such a change.",
+        "Every recorded type change is one that Iceberg format version 2 has: int to long, " +
+          "float to double, a decimal to a wider one of the same scale; or it is byte or short " +
+          "to int or long. Inside a map key only byte or short to int is allowed.",
+        "Iceberg cannot read files that were written before any other type change.",
         Clause(Rfc, "Allowed Supported list of features"),
         Clause(IcebergSpec, "Schema Evolution"),
         Clause(IcebergCode, "SchemaUpdate")
       ) {
 
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-      // No live file is older than the type change once those that are have been written again.
+      // After a rewrite of the files from before the type change, no live file has the old type.
       if (table.nodeAt(violation.location).exists(isPastWithFilesWrittenAnew)) Obstacle.Rewrite
       else Obstacle.Blocker
 
@@ -327,13 +331,13 @@ object SchemaRules {
             s"was changed from ${from.sql} to ${to.sql} while the table held rows"
           case None => "has a record of type changes that cannot be read"
         }),
-        "reason" -> (if (change.isReadable) "Iceberg lets nothing change inside a map key"
+        "reason" -> (if (change.isReadable) "Iceberg does not allow changes inside a map key"
                      else if (change.types.isEmpty)
-                       "nobody can tell whether Iceberg reads the older files"
+                       "it is unknown whether Iceberg can read the older files"
                      else "Iceberg cannot read the older files with the newer type")
       )
 
-    /** Whether all that is refused is past once no live file is older than it. */
+    /** Whether a rewrite of the files from before the type changes resolves all violations. */
     def isPastWithFilesWrittenAnew(node: SchemaNode): Boolean = !refused(node).exists(_.isReadable)
 
     private def refused(node: SchemaNode): Seq[TypePromotion.Recorded] =
@@ -357,9 +361,9 @@ object SchemaRules {
   object PartitionColumnsAreTopLevel
       extends TableRule(
         "C18",
-        "Partition columns are top-level columns of the schema with a primitive type, spelled to the " +
-          "letter as there.",
-        "Iceberg partitions by top-level values only, so no reader could prune by it.",
+        "Partition columns are top-level columns of a primitive type, spelled exactly as in " +
+          "the schema.",
+        "Iceberg partitions by values of primitive type only.",
         Clause(DeltaProtocol, "Change Metadata"),
         Clause(IcebergSpec, "Partitioning")
       ) {
@@ -380,10 +384,11 @@ object SchemaRules {
 
     private def problem(table: TableState, name: String): Option[String] =
       table.column(name) match {
-        case None                             => Some("is no column of the table")
+        case None                             => Some("is not a column of the table")
         case Some(column) if isNested(column) => Some(s"has the type ${column.dataType.typeName}")
         case Some(column)                     =>
-          // Delta cannot load a table whose partition column it does not find by its exact name.
+          // Delta cannot load a table if the schema does not have the exact name of a partition
+          // column.
           val isThere = table.nodesByPath.contains(Vector(name))
           Option.when(!isThere)(s"is spelled ${column.path.head} in the schema")
       }
@@ -400,8 +405,8 @@ object SchemaRules {
   object NoDecimalPartitions
       extends TableRule(
         "C18d",
-        "No partition column is a decimal, which Delta Spark 4.4.0 refuses by a mistake of its own.",
-        "Delta Spark 4.4.0 refuses every write to such a table.",
+        "No partition column is a decimal. This is a limitation of Delta Spark 4.4.0.",
+        "Because of a bug, Delta Spark 4.4.0 refuses every write to such a table.",
         Clause(DeltaSpark, "CheckPartitionDataTypeInV2AllowList")
       ) {
 
@@ -413,8 +418,8 @@ object SchemaRules {
             node.location,
             Fix.partitionBy(table, table.partitionColumns.filterNot(isDecimal(table, _))),
             "columns" -> node.path.head,
-            "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, but " +
-              "Delta Spark 4.4.0 refuses it under IcebergCompatV2 by mistake")
+            "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, " +
+              "but a bug of Delta Spark 4.4.0 refuses it with IcebergCompatV2")
           )
       }
 

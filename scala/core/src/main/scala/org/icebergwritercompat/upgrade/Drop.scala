@@ -5,17 +5,17 @@ import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.{PropertyRules, SchemaRules}
 
 /**
- * Something that stands in the way of the feature, and that can be taken away when asked.
+ * A kind of blocker that the option `drop` of an upgrade removes.
  *
  * @param name
- *   how a user asks for it
+ *   the value of the option `drop`
  */
 sealed abstract class Drop(val name: String, rules: Set[Rule], features: Set[String] = Set.empty) {
 
-  /** The metadata of fields that the commit of an upgrade leaves out, which no statement does. */
+  /** The keys of field metadata that the commit removes, if no statement can. */
   def fieldMetadata: Set[String] = Set.empty
 
-  /** Whether the statement that mends the violation is one of these. */
+  /** Whether the remedy of the violation is one of these. */
   def covers(violation: Violation): Boolean = violation.location match {
     case Location.Feature(feature) => features(feature)
     case _                         => rules(violation.rule)
@@ -43,7 +43,7 @@ object Drop {
   case object CheckpointProtection
       extends Drop("checkpoint-protection", Set.empty, Set("checkpointProtection"))
 
-  /** What makes a column more than its values, which stay. */
+  /** A property of columns that the commit removes; the values are kept. */
   sealed abstract class OfColumns(name: String, rule: SchemaRules.LegacyFeatureInactive)
       extends Drop(name, Set(rule)) {
     override val fieldMetadata: Set[String] = rule.keys.toSet
@@ -56,7 +56,7 @@ object Drop {
 
   case object Invariants extends OfColumns(Fix.Invariants, SchemaRules.NoInvariants)
 
-  /** All that can be asked for, in this order, as Delta lets the first two go only in time. */
+  /** All of them, in the order of removal: Delta drops the first two only after some time. */
   val all: Seq[Drop] = Seq(
     DeletionVectors,
     CheckpointProtection,
@@ -69,6 +69,6 @@ object Drop {
     Invariants
   )
 
-  /** What takes the violation away, if anything does. */
+  /** The value of `drop` that removes the violation, if there is one. */
   def of(violation: Violation): Option[Drop] = all.find(_.covers(violation))
 }

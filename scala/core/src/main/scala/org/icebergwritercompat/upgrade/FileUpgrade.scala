@@ -13,40 +13,40 @@ import org.icebergwritercompat.model.{
 import org.icebergwritercompat.rules.{ActionRules, FooterRules, SchemaRules}
 
 /**
- * Why a data file cannot stay as it is.
+ * A reason why a data file cannot be kept.
  *
  * @param rule
- *   the id of the rule it would break
+ *   the id of the rule that it would break
  * @param column
- *   the path of the column it is about; empty for the file as a whole
+ *   the path of the column; empty for the file as a whole
  * @param found
- *   what was found, in words that are the same for all files
+ *   what was found, without details of the file
  */
 final case class FileReason(rule: String, column: Seq[String], found: String)
 
 /**
- * Judges whether a live file of a table can stay as it is when the table gets the feature.
+ * Decides whether a live file can be kept when its table gets the feature.
  *
  * @param from
- *   the table as it is
+ *   the table before the upgrade
  * @param to
- *   the table as it is to be
+ *   the table after the upgrade
  */
 final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
-  // What a schema without mapping may be left with is not by what its columns are found.
+  // Without mapping, columns are not found by ids that the schema may have from earlier.
   private val namesById: Map[Long, String] = {
     val named = for (node <- from.nodes; id <- node.id; name <- node.physicalName) yield id -> name
     if (from.isMapped) named.toMap else Map.empty
   }
 
   /**
-   * What stands against keeping a file; nothing if it can stay.
+   * The reasons why a file cannot be kept; empty if it can.
    *
    * @param added
-   *   as the log is to have it
+   *   the file action after the upgrade
    * @param footer
-   *   what its footer says, if it has one
+   *   its footer, if it has one
    */
   def reasons(
       added: DataAction.Added,
@@ -65,11 +65,11 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
     }
   }
 
-  /** Whether writing the file anew takes the reason away, and leaves the rows as they are. */
+  /** Whether a rewrite resolves the reason and keeps the rows. */
   def isMendable(reason: FileReason): Boolean =
     !FileUpgrade.unmendable(from.mappingMode)(reason.rule) && !isReadAsText(reason)
 
-  // It would be written as null.
+  // A rewrite would write null.
   private def isReadAsText(reason: FileReason): Boolean =
     reason.rule == ActionRules.NoMarkersOfNull.id &&
       from.nodesByPath.get(reason.column.toVector).forall(ActionRules.NoMarkersOfNull.isText)
@@ -82,7 +82,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
     FileReason(violation.rule.id, column, violation.parameters("found"))
   }
 
-  // Whatever ids are in the files, they are none that this table gave out.
+  // The table has not assigned any ids that may be in the files.
   private def foreignIds(broken: Seq[FileReason]): Option[FileReason] =
     Option.when(
       !from.isMapped && !broken.exists(_.rule == FooterRules.FieldsHaveTheirIds.id)
@@ -90,11 +90,11 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
       FileReason(
         FooterRules.FieldsHaveTheirIds.id,
         Nil,
-        "it was written without column mapping, so the field ids in it are not the table's"
+        "it was written without column mapping, so its field ids are not those of the table"
       )
     }
 
-  // Until now its columns were found by name: the id must lead to the same.
+  // Before the upgrade, columns are found by name; the id must identify the same column.
   private def misnamed(columns: FileColumns): Seq[FileReason] =
     if (from.mappingMode != "name") Nil
     else
@@ -104,11 +104,12 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
           FileReason(
             FooterRules.FieldsHaveTheirIds.id,
             node.path,
-            s"column ${node.sqlPath} has its field id on ${stored.getName}, and is not read from there"
+            s"the field id of column ${node.sqlPath} is on ${stored.getName}, from which it is " +
+              "not read"
           )
       }
 
-  // Delta stores a CHAR as it comes, and Spark fills it up with spaces when it reads.
+  // Delta stores a CHAR without padding, and Spark pads it with spaces on reading.
   private def unfilled(columns: FileColumns): Seq[FileReason] =
     columns.stored
       .map(_.node)
@@ -117,8 +118,8 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
         FileReason(
           SchemaRules.TypesAreSupported.id,
           node.path,
-          s"column ${node.sqlPath} is a CHAR, or holds one, and its values may lack the spaces they " +
-            "are shown with"
+          s"column ${node.sqlPath} is or contains a CHAR, and its values may not be padded with " +
+            "spaces"
         )
       }
 
@@ -127,26 +128,26 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
       FileReason(
         SchemaRules.TypesAreSupported.id,
         node.path,
-        s"column ${node.sqlPath} is a ${node.dataType.sql}, which is widened to INT"
+        s"column ${node.sqlPath} is a ${node.dataType.sql}, which becomes INT"
       )
     }
 }
 
 object FileUpgrade {
 
-  /** Whether writing files of the table anew takes violations of the rule away. */
+  /** Whether a rewrite of files of the table resolves violations of the rule. */
   def mends(table: TableState, rule: Rule): Boolean = !unmendable(table.mappingMode)(rule.id)
 
-  /** The rules that a file breaks whoever writes it anew from what Delta reads of it. */
+  /** The rules whose violations a rewrite does not resolve. */
   private def unmendable(mode: String): Set[String] = {
     val always: Set[Rule] =
       Set(
         FooterRules.FootersAreReadable,
         FooterRules.RequiredColumnsHaveNoNulls,
-        // Nobody writes rows into the table by a path that somebody else chose.
+        // The rows of a file outside of the table must not be written into the table.
         ActionRules.PathsAreWithinReach
       )
-    // In this mode Delta reads what has no id as null.
+    // In id mode Delta reads a column without an id as null.
     val byMode: Set[Rule] =
       if (mode == WriterCompat.IdMode) Set(FooterRules.FieldsHaveTheirIds) else Set.empty
     (always ++ byMode).map(_.id)

@@ -8,8 +8,7 @@ import java.io.StringWriter
 import scala.util.Using
 
 /**
- * The physical names that the fields of a schema get in place of those they have, and what the log
- * says of a file under them.
+ * The new physical names of the fields of a schema, and the file actions with these names.
  */
 final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Serializable {
 
@@ -17,7 +16,7 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
   def isEmpty: Boolean =
     fields.forall { case (name, renamed) => name == renamed.name && renamed.below.isEmpty }
 
-  /** The new names on the way to a field; `None` if there is no such field. */
+  /** The new names from the root to a field; `None` if there is no such field. */
   def path(names: Seq[String]): Option[Seq[String]] = names match {
     case name +: rest =>
       for (renamed <- fields.get(name); below <- renamed.below.path(rest))
@@ -30,8 +29,8 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
     values.map { case (name, value) => fields.get(name).fold(name)(_.name) -> value }
 
   /**
-   * Statistics under the new names, every value to the letter; those of columns that were dropped
-   * are left out, whose names are gone. What is no JSON is for the rules to judge.
+   * Statistics under the new names, with the text of each value unchanged, and without columns that
+   * were dropped. Statistics that are not JSON are not changed; a rule refuses them.
    */
   def statistics(json: String): String =
     if (json == null || isEmpty) json
@@ -58,7 +57,7 @@ object Renaming {
 
   private val byColumn = Set("minValues", "maxValues", "nullCount")
 
-  /** How the names of one schema become those of another, which has the same fields. */
+  /** The renaming from one schema to another with the same fields. */
   def of(before: StructType, after: StructType): Renaming =
     new Renaming(
       before.fields
@@ -107,7 +106,7 @@ object Renaming {
     to.writeEndObject()
   }
 
-  // A number is copied as text: as a number it might lose digits.
+  // A number is copied as text, because parsing might lose digits.
   private def copy(parser: JsonParser, to: JsonGenerator): Unit = parser.currentToken match {
     case JsonToken.VALUE_NUMBER_INT | JsonToken.VALUE_NUMBER_FLOAT => to.writeNumber(parser.getText)
     case JsonToken.START_OBJECT                                    =>

@@ -4,32 +4,32 @@ import org.icebergwritercompat.contract.{Fix, TableState}
 import org.icebergwritercompat.remedy.Remedy
 
 /**
- * What a user lets an upgrade do to a table.
+ * The options of an upgrade.
  *
  * @param rewrites
- *   whether it may write data files anew
+ *   whether data files may be rewritten
  * @param drop
- *   what it takes away first
+ *   the blockers that are removed first
  */
 final case class UpgradeRequest(rewrites: Boolean, drop: Set[Drop]) {
 
-  /** The call that asks for this. */
+  /** The call with these options. */
   def call(table: TableState): Remedy =
     Fix.callEnable(table, rewrites, Drop.all.filter(drop).map(_.name))
 }
 
 object UpgradeRequest {
 
-  /** Asks for nothing but the commit. */
+  /** Only the commit. */
   val plain: UpgradeRequest = UpgradeRequest(rewrites = false, Set.empty)
 
-  /** Asks for the commit, and for new files where they are needed. */
+  /** The commit, and the rewrite of files that cannot be kept. */
   val rewriting: UpgradeRequest = plain.copy(rewrites = true)
 
-  /** The names of the ways that users ask for. */
+  /** The values of the option `mode`. */
   val modes: Seq[String] = Seq("auto", "metadata", "rewrite")
 
-  /** Whether files may be written anew in the mode of this name; `auto` needs to be told so. */
+  /** Whether files may be rewritten in this mode; `auto` requires the option `rewrite`. */
   def rewrites(mode: String, rewrite: Boolean): Option[Boolean] = mode match {
     case "auto"     => Some(rewrite)
     case "metadata" => Some(false)

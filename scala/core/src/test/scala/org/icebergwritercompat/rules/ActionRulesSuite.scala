@@ -85,7 +85,7 @@ class ActionRulesSuite extends StepSuite {
     ) {
       bad(
         PartitionValuesByPhysicalName,
-        "its partition values are those of col-1, not of no column",
+        "it has partition values of col-1 instead of no column",
         copy
       )
     }
@@ -106,7 +106,7 @@ class ActionRulesSuite extends StepSuite {
     refuses(NoChangeData, s"a change data file, with ${shape.name}")(table)(
       ChangeData("part-0.parquet")
     ) {
-      bad(NoChangeData, "it holds change data", set("delta.enableChangeDataFeed", "false"))
+      bad(NoChangeData, "it is a change data file", set("delta.enableChangeDataFeed", "false"))
     }
 
     // B11
@@ -114,7 +114,11 @@ class ActionRulesSuite extends StepSuite {
     refuses(AppendOnlyKeepsRows, s"rows that leave, with ${shape.name}")(appended)(
       Removed("part-0.parquet", dataChange = true)
     ) {
-      bad(AppendOnlyKeepsRows, "it leaves with its rows", set("delta.appendOnly", "false"))
+      bad(
+        AppendOnlyKeepsRows,
+        "it is removed together with its rows",
+        set("delta.appendOnly", "false")
+      )
     }
     passes(AppendOnlyKeepsRows, s"files that are rewritten, with ${shape.name}")(appended)(
       Removed("part-0.parquet", dataChange = false)
@@ -183,7 +187,7 @@ class ActionRulesSuite extends StepSuite {
     ) {
       bad(
         PartitionValuesByPhysicalName,
-        s"its partition values are those of $found, not of col-2, col-3",
+        s"it has partition values of $found instead of col-2, col-3",
         partitionedCopy("q, p")
       )
     }
@@ -193,7 +197,7 @@ class ActionRulesSuite extends StepSuite {
   ) {
     bad(
       PartitionValuesByPhysicalName,
-      "its partition values are those of no column, not of col-2, col-3",
+      "it has partition values of no column instead of col-2, col-3",
       partitionedCopy("q, p")
     )
   }
@@ -222,23 +226,23 @@ class ActionRulesSuite extends StepSuite {
     "%2e%2e/secret.parquet" -> leaving,
     "a/%2E./..%2fsecret.parquet" -> leaving,
     "..%5Csecret.parquet" -> leaving,
-    "jar:file:/x!/y" -> "its path is a URI that names no file",
-    "mailto:x" -> "its path is a URI that names no file",
+    "jar:file:/x!/y" -> "its path is a URI without a file path",
+    "mailto:x" -> "its path is a URI without a file path",
     "" -> "it has no path",
     " " -> "it has no path",
-    "%zz" -> "its path is no URI",
-    "a b.parquet" -> "its path is no URI",
-    "a\\b.parquet" -> "its path is no URI",
+    "%zz" -> "its path is not a URI",
+    "a b.parquet" -> "its path is not a URI",
+    "a\\b.parquet" -> "its path is not a URI",
     "a%0Ab.parquet" -> "its path has a control character",
-    "a.parquet?b" -> "its path has a query or a fragment, which no file has",
-    "a.parquet#b" -> "its path has a query or a fragment, which no file has",
-    "a/.." -> "its path names no file",
-    "file:///" -> "its path names no file",
+    "a.parquet?b" -> "its path has a query or a fragment",
+    "a.parquet#b" -> "its path has a query or a fragment",
+    "a/.." -> "its path is not that of a file",
+    "file:///" -> "its path is not that of a file",
     "/../etc/passwd" -> "its path goes above the root",
     "file:///a/../../etc/passwd" -> "its path goes above the root",
-    "file://host/a.parquet" -> "its path is on another host, where no local file is",
-    "a:b" -> "its path is a URI that names no file",
-    "." -> "its path names no file"
+    "file://host/a.parquet" -> "its path is a local file on another host",
+    "a:b" -> "its path is a URI without a file path",
+    "." -> "its path is not that of a file"
   ).foreach { case (path, found) =>
     refuses(PathsAreWithinReach, s"the path '$path'")(plainTable)(file.copy(path = path)) {
       expect("INCOMPATIBLE_FILE_ACTION", Location.File(path), copy)(
@@ -253,7 +257,7 @@ class ActionRulesSuite extends StepSuite {
   ) {
     bad(
       PathsAreWithinReach,
-      "no file system can be reached from here for the scheme and host of its path",
+      "the session has no file system for the scheme and host of its path",
       copy
     )
   }
@@ -292,7 +296,12 @@ class ActionRulesSuite extends StepSuite {
   )
     .foreach { case ((what, json), name) =>
       refuses(StatisticsByPhysicalName, what)(dropped)(stats(dropped)(json)) {
-        bad(StatisticsByPhysicalName, s"its statistics name $name, which is no physical name", copy)
+        bad(
+          StatisticsByPhysicalName,
+          s"its statistics have the key $name, which is not a " +
+            "physical name",
+          copy
+        )
       }
     }
   passes(StatisticsByPhysicalName, "a column that was dropped")(dropped)(
@@ -301,7 +310,11 @@ class ActionRulesSuite extends StepSuite {
   refuses(StatisticsByPhysicalName, "a wrong name beside a dropped column")(dropped)(
     stats(dropped)("""{"minValues":{"col-8":1,"a":1}}""")
   ) {
-    bad(StatisticsByPhysicalName, "its statistics name a, which is no physical name", copy)
+    bad(
+      StatisticsByPhysicalName,
+      "its statistics have the key a, which is not a physical name",
+      copy
+    )
   }
 
   // D4
@@ -354,7 +367,7 @@ class ActionRulesSuite extends StepSuite {
           "ALTER TABLE db.t CLUSTER BY NONE"
         )(
           "columns" -> path.mkString("."),
-          "reason" -> s"the clustering column ${path.mkString(".")} is no physical name"
+          "reason" -> s"the clustering column ${path.mkString(".")} is not a physical name"
         )
       }
   }

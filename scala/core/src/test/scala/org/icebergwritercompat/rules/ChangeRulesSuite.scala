@@ -76,9 +76,9 @@ class ChangeRulesSuite extends StepSuite {
       )(
         "property" -> formats,
         "value" -> "hudi,iceberg",
-        "required" -> "without iceberg",
-        "reason" -> ("two publishers would write Iceberg metadata of the table side by side; " +
-          "icebergWriterCompat.publish publishes each commit")
+        "required" -> "a list without iceberg",
+        "reason" -> ("UniForm and this project would both write Iceberg metadata of the table; " +
+          "to publish each commit, use icebergWriterCompat.publish")
       )
     }
     passes(UniFormStaysOff, s"$formats that named iceberg before, $kind, with ${shape.name}") {
@@ -119,7 +119,7 @@ class ChangeRulesSuite extends StepSuite {
   }
 
   // B4+
-  private val twice = "ids up to 20 have been given out, so an id would be given out twice"
+  private val twice = "ids up to 20 are already assigned, so an id could be assigned twice"
   for (shape <- shapes; kind <- kinds) {
     val table = having(CompliantTable.of(shape.schema), maxColumnId -> "20")
     Seq("19" -> "19", "0" -> "0", "many" -> "0").foreach { case (value, read) =>
@@ -195,7 +195,8 @@ class ChangeRulesSuite extends StepSuite {
             )(
               path.mkString("."),
               s"is new but has the id $id",
-              "ids up to 20 have been given out, and old rows would show up in it"
+              "ids up to 20 are already assigned, and values of an older column would show up " +
+                "in it"
             )
           }
       }
@@ -217,7 +218,7 @@ class ChangeRulesSuite extends StepSuite {
       badChange(Location.Column(shape.path, Some(20), Some("col-20")), adding(beside))(
         shape.sqlPath,
         "is new but has the id 20",
-        "ids up to 20 have been given out, and old rows would show up in it"
+        "ids up to 20 are already assigned, and values of an older column would show up in it"
       )
     }
   }
@@ -229,7 +230,7 @@ class ChangeRulesSuite extends StepSuite {
     badChange(Location.Column(Seq("l", "element"), Some(7), None), adding("l ARRAY<INT>"))(
       "l.element",
       "is new but has the id 7",
-      "ids up to 20 have been given out, and old rows would show up in it"
+      "ids up to 20 are already assigned, and values of an older column would show up in it"
     )
   }
 
@@ -283,7 +284,7 @@ class ChangeRulesSuite extends StepSuite {
         badChange(Location.Column(path, is, None), adding(beside))(
           path.mkString("."),
           s"has the id ${is.getOrElse("none")} instead of ${was.get}",
-          "Iceberg knows it by its id alone"
+          "Iceberg identifies it only by its id"
         )
       }
     }
@@ -302,7 +303,7 @@ class ChangeRulesSuite extends StepSuite {
   private def typeOf(shape: Shape): DataType =
     SchemaNode.flatten(shape.schema).find(_.path == shape.path).get.dataType
 
-  private val noPromotion = "Iceberg v2 has no such promotion"
+  private val noPromotion = "Iceberg format version 2 has no such type promotion"
   private val noWidening =
     "the table does not support typeWidening, without which Delta cannot read the older files"
   private val widen = "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
@@ -466,7 +467,7 @@ class ChangeRulesSuite extends StepSuite {
         )(
           path.mkString("."),
           "changes from INT to BIGINT without a record of it",
-          "Delta must find the record under delta.typeChanges of the nearest field above"
+          "Delta needs the record in delta.typeChanges of the nearest enclosing field"
         )
       }
     }
@@ -516,7 +517,7 @@ class ChangeRulesSuite extends StepSuite {
         )(
           path.mkString("."),
           s"moves from ${from.mkString(".")} to ${path.mkString(".")}",
-          "Iceberg keeps every id below the same parent"
+          "in Iceberg an id always has the same parent"
         )
       }
     }
@@ -541,7 +542,7 @@ class ChangeRulesSuite extends StepSuite {
       badChange(Location.Column(Seq("l", "element"), Some(1), None), adding("l_2 ARRAY<INT>"))(
         "l.element",
         "moves from a to l.element",
-        "Iceberg keeps every id below the same parent"
+        "in Iceberg an id always has the same parent"
       )
     }
   }
@@ -559,7 +560,7 @@ class ChangeRulesSuite extends StepSuite {
           badChange(
             shape.location,
             s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP NOT NULL"
-          )(shape.sqlPath, "is made NOT NULL", "older files may hold nulls")
+          )(shape.sqlPath, "is made NOT NULL", "older files may contain nulls")
         }
       passes(NullableStaysNullable, s"a column that may now be null, $kind, in ${shape.name}") {
         to(strict, table.schema, kind)
@@ -587,7 +588,7 @@ class ChangeRulesSuite extends StepSuite {
     badChange(
       CompliantTable.of(ddl).nodesByPath(path.toVector).location,
       s"ALTER TABLE db.t ALTER COLUMN ${path.mkString(".")} DROP NOT NULL"
-    )(path.mkString("."), "is made NOT NULL", "older files may hold nulls")
+    )(path.mkString("."), "is made NOT NULL", "older files may contain nulls")
   }
 
   // C14r
@@ -642,7 +643,8 @@ class ChangeRulesSuite extends StepSuite {
             if (kind == Replacing) replace else copy(by)
           )(
             "columns" -> (if (columns.isEmpty) "no column" else columns.mkString(", ")),
-            "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not let that change"
+            "reason" -> ("the table was partitioned by a, and IcebergCompatV2 does not allow " +
+              "this to change")
           )
         }
       }
@@ -655,7 +657,8 @@ class ChangeRulesSuite extends StepSuite {
   private def incompatible(columns: String, fix: String) =
     expect("INCOMPATIBLE_PARTITIONING", Location.Column(Seq(columns), None, None), fix)(
       "columns" -> columns,
-      "reason" -> "the table was partitioned by a, and IcebergCompatV2 does not let that change"
+      "reason" -> ("the table was partitioned by a, and IcebergCompatV2 does not allow this to " +
+        "change")
     )
   refuses(PartitioningStays, "a partition column of another name, with a copy that renames it") {
     val renamed = changed(partitioned.schema, Seq("a"))(_.copy(name = "z"))

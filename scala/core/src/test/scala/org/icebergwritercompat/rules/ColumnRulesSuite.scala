@@ -65,7 +65,7 @@ class ColumnRulesSuite extends StepSuite {
         NoInvariants,
         "invariants",
         "delta.invariants",
-        "Iceberg writers would not check the invariant",
+        "Iceberg writers do not check invariants",
         _.putString("delta.invariants", """{"expression":{"expression":"a > 0"}}"""),
         false
       ),
@@ -73,7 +73,7 @@ class ColumnRulesSuite extends StepSuite {
         NoGeneratedColumns,
         "generatedColumns",
         "delta.generationExpression",
-        "Iceberg writers would not compute the column",
+        "Iceberg writers do not compute generated columns",
         _.putString("delta.generationExpression", "a + 1"),
         false
       ),
@@ -95,7 +95,7 @@ class ColumnRulesSuite extends StepSuite {
         NoIdentityColumns,
         "identityColumns",
         s"delta.identity.$key",
-        "Iceberg writers would not give out the next numbers",
+        "Iceberg writers do not generate identity values",
         mark,
         false
       )
@@ -136,7 +136,7 @@ class ColumnRulesSuite extends StepSuite {
       if (isDefault)
         inactive(
           "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
-          "; a table that needs it has to leave icebergWriterCompatV1"
+          "; if the table needs it, drop the feature icebergWriterCompatV1"
         )
       else inactive(copy)
     }
@@ -166,8 +166,8 @@ class ColumnRulesSuite extends StepSuite {
       "reason" -> reason
     )
   private val promotion = "Iceberg cannot read the older files with the newer type"
-  private val inKey = "Iceberg lets nothing change inside a map key"
-  private val unknown = "nobody can tell whether Iceberg reads the older files"
+  private val inKey = "Iceberg does not allow changes inside a map key"
+  private val unknown = "it is unknown whether Iceberg can read the older files"
   private val garbled = "has a record of type changes that cannot be read"
 
   for (shape <- shapes) {
@@ -300,7 +300,7 @@ class ColumnRulesSuite extends StepSuite {
       badPartition(
         Location.Column(Seq(name), None, None),
         name,
-        s"$name is no column of the table",
+        s"$name is not a column of the table",
         copy
       )
     }
@@ -312,7 +312,7 @@ class ColumnRulesSuite extends StepSuite {
     badPartition(
       Location.Column(Seq("gone"), None, None),
       "gone",
-      "gone is no column of the table",
+      "gone is not a column of the table",
       partitionedCopy("a")
     )
   )
@@ -337,14 +337,14 @@ class ColumnRulesSuite extends StepSuite {
       badPartition(
         Location.Column(Seq(shape.sqlPath), None, None),
         shape.sqlPath,
-        s"${shape.sqlPath} is no column of the table",
+        s"${shape.sqlPath} is not a column of the table",
         copy
       )
     }
 
   // C18d
-  private val byMistake = "Iceberg and the protocol allow it, but Delta Spark 4.4.0 refuses it " +
-    "under IcebergCompatV2 by mistake"
+  private val byMistake = "Iceberg and the protocol allow it, but a bug of Delta Spark 4.4.0 " +
+    "refuses it with IcebergCompatV2"
   passes(NoDecimalPartitions, "other columns, beside decimals")(partitioned("a"))
   refuses(NoDecimalPartitions, "a decimal, in other letters")(partitioned("a", "D"))(
     badPartition(at("d"), "d", s"d is a decimal: $byMistake", partitionedCopy("a"))

@@ -125,8 +125,8 @@ class FooterRulesSuite extends RuleSuite {
           .map(SchemaNode.sqlPath(_))
           .toSeq
         Seq(
-          s"it has the column ${way(0)} with the field id 99, which the table never gave out",
-          s"it has the column ${way(1)}, which is none of the table's"
+          s"it has the column ${way(0)} with the field id 99, which the table never assigned",
+          s"it has the column ${way(1)}, which is not a column of the table"
         ).map(_.takeRight(42))
       })
     }
@@ -142,7 +142,7 @@ class FooterRulesSuite extends RuleSuite {
       assert(found.map(_.location) == Seq(shape.location))
       assert(
         found.map(_.parameters("found")) == Seq(
-          s"column ${shape.sqlPath} cannot be null, and is not in the file"
+          s"column ${shape.sqlPath} is required, but is not in the file"
         )
       )
       assert(RequiredColumnsHaveNoNulls.check(required, file(whole)) == Nil)
@@ -183,10 +183,10 @@ class FooterRulesSuite extends RuleSuite {
   }
   refuses(SizesAreThoseOfTheLog, "a file with fewer rows than the log says")(flat) {
     flatFile.copy(rowCount = Some(5))
-  }(("", "the log says another number of rows", "3 rows, 5 in the log"))
+  }(("", "the log has another number of rows", "3 rows, 5 in the log"))
   refuses(SizesAreThoseOfTheLog, "a file with more bytes than the log says")(flat) {
     flatFile.copy(size = 700)
-  }(("", "the log says another number of bytes", "742 bytes, 700 in the log"))
+  }(("", "the log has another number of bytes", "742 bytes, 700 in the log"))
 
   // E1f
 
@@ -203,12 +203,12 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "a",
-      "has its field id on what has the name of b, col-2",
+      "has its field id on the field with the name of b, col-2",
       "col-2 is int32 with the field id 1"
     ),
     (
       "b",
-      "has its field id on what has the name of a, col-1",
+      "has its field id on the field with the name of a, col-1",
       "col-1 is int32 with the field id 2"
     )
   )
@@ -469,7 +469,7 @@ class FooterRulesSuite extends RuleSuite {
   accepts(PartitionColumnsAreStored, "a table that is not partitioned")(flat)(flatFile)
   refuses(PartitionColumnsAreStored, "a file without the partition column")(partitioned("INT")) {
     flatFile.withPartition("col-2" -> "7")
-  }(("p", "is a partition column, and not in the file", "7 in the log"))
+  }(("p", "is a partition column, but is not in the file", "7 in the log"))
   accepts(PartitionColumnsAreStored, "a partition column without an id, which E1f tells of")(
     partitioned("INT")
   )(file("optional int32 col-1 = 1;", "optional int32 col-2;").withPartition("col-2" -> "7"))
@@ -487,7 +487,7 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "p",
-      "is a partition column, and has other values than the log says",
+      "is a partition column, but has other values than the log",
       "values from 7 to 8, 0 nulls of 2, 7 in the log"
     )
   )
@@ -496,7 +496,7 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "p",
-      "is a partition column, and has other values than the log says",
+      "is a partition column, but has other values than the log",
       "values from 7 to 7, 1 nulls of 2, 7 in the log"
     )
   )
@@ -629,12 +629,12 @@ class FooterRulesSuite extends RuleSuite {
 
   for (
     (what, form) <- Seq(
-      "another annotation" -> ("optional group col-1 (LIST) = 1 " +
-        "{ repeated group key_value { required binary key (STRING) = 2; optional int32 value = 3; } }"),
+      "another annotation" -> ("optional group col-1 (LIST) = 1 { repeated group key_value { " +
+        "required binary key (STRING) = 2; optional int32 value = 3; } }"),
       "another name in the middle" -> ("optional group col-1 (MAP) = 1 " +
         "{ repeated group map { required binary key (STRING) = 2; optional int32 value = 3; } }"),
-      "the value first" -> ("optional group col-1 (MAP) = 1 " +
-        "{ repeated group key_value { optional int32 value = 3; required binary key (STRING) = 2; } }"),
+      "the value first" -> ("optional group col-1 (MAP) = 1 { repeated group key_value { " +
+        "optional int32 value = 3; required binary key (STRING) = 2; } }"),
       "no value" -> ("optional group col-1 (MAP) = 1 " +
         "{ repeated group key_value { required binary key (STRING) = 2; } }")
     )
@@ -651,7 +651,7 @@ class FooterRulesSuite extends RuleSuite {
     }(
       (
         "",
-        s"it has the column ${SchemaNode.sqlPath(Seq(name))}, which is none of the table's",
+        s"it has the column ${SchemaNode.sqlPath(Seq(name))}, which is not a column of the table",
         s"$name is binary (STRING)"
       )
     )
@@ -660,7 +660,7 @@ class FooterRulesSuite extends RuleSuite {
   }(
     (
       "",
-      "it has the column x with the field id 2, which the table never gave out",
+      "it has the column x with the field id 2, which the table never assigned",
       "x is int32 with the field id 2"
     )
   )
@@ -693,15 +693,15 @@ class FooterRulesSuite extends RuleSuite {
   }
   refuses(RequiredColumnsHaveNoNulls, "a column with nulls in two row groups")(required) {
     optional.withValues("col-1")(1, null).withValues("col-1")(null, null)
-  }(("a", "cannot be null, and has nulls", "at least 3 nulls"))
+  }(("a", "is required, but has nulls", "at least 3 nulls"))
   refuses(RequiredColumnsHaveNoNulls, "a nested field that is null where its struct is not")(
     required
   )(optional.withLevels("col-2", "col-3")(0, 2, 1))(
-    ("s.x", "cannot be null, and has nulls", "at least 2 nulls")
+    ("s.x", "is required, but has nulls", "at least 2 nulls")
   )
   refuses(RequiredColumnsHaveNoNulls, "a struct with nulls")(required) {
     optional.withLevels("col-4", "col-5")(1, 2, 0)
-  }(("r", "cannot be null, and has nulls", "at least 1 nulls"))
+  }(("r", "is required, but has nulls", "at least 1 nulls"))
   refuses(RequiredColumnsHaveNoNulls, "null elements and values that cannot be null") {
     val schema = StructType(
       Seq(
@@ -718,8 +718,8 @@ class FooterRulesSuite extends RuleSuite {
     ).withLevels("col-1", "list", "element")(1, 1, 2, 1)
       .withLevels("col-3", "key_value", "value")(1, 1, 3, 1)
   }(
-    ("l.element", "cannot be null, and has nulls", "at least 2 nulls"),
-    ("m.value", "cannot be null, and has nulls", "at least 3 nulls")
+    ("l.element", "is required, but has nulls", "at least 2 nulls"),
+    ("m.value", "is required, but has nulls", "at least 3 nulls")
   )
   accepts(RequiredColumnsHaveNoNulls, "a missing partition column, which E5 tells of")(
     CompliantTable.of("a INT, p INT NOT NULL").copy(partitionColumns = Seq("p"))
@@ -742,7 +742,7 @@ class FooterRulesSuite extends RuleSuite {
   private def saying(file: DataFile, keys: (String, String)*) =
     file.withFooter(_.copy(keys = keys.toMap))
   private val legacy =
-    "is stored by the legacy calendar, which Delta's readers convert and Iceberg's do not"
+    "is stored in the Julian calendar, which Delta readers convert and Iceberg readers do not"
 
   for (
     (what, keys) <- Seq(

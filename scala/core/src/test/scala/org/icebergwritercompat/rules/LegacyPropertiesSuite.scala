@@ -34,7 +34,8 @@ class LegacyPropertiesSuite extends StepSuite {
       (
         IcebergCompatV3Off,
         "delta.enableIcebergCompatV3",
-        "the table follows IcebergCompatV2, and only one version can be followed at a time"
+        "the feature requires IcebergCompatV2, and a table can have only one version of " +
+          "IcebergCompat"
       ),
       (
         ChangeDataFeedOff,
@@ -67,8 +68,8 @@ class LegacyPropertiesSuite extends StepSuite {
   private def constraint(key: String, name: String, fix: String, price: String = "") =
     expect("INCOMPATIBLE_TABLE_FEATURE", Location.Property(key, Some("a > 0")), fix)(
       "feature" -> "checkConstraints",
-      "reason" -> (s"the constraint $name uses it, and Iceberg writers would not check the " +
-        s"constraint$price")
+      "reason" -> (s"the constraint $name uses it, and Iceberg writers do not check " +
+        s"constraints$price")
     )
 
   for (shape <- shapes) {
@@ -85,7 +86,7 @@ class LegacyPropertiesSuite extends StepSuite {
         "delta.constraints.pos",
         "pos",
         "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
-        "; a table that needs it has to leave icebergWriterCompatV1"
+        "; if the table needs it, drop the feature icebergWriterCompatV1"
       )
     }
     passes(NoCheckConstraints, s"a property that begins likewise, with ${shape.name}") {
@@ -113,7 +114,7 @@ class LegacyPropertiesSuite extends StepSuite {
       having(CompliantTable.of(shape.schema), key -> "7")
     } {
       val fix = s"ALTER TABLE db.t UNSET TBLPROPERTIES ('$key')"
-      wrong(key, "7", "not set", "the protocol action holds the versions", fix)
+      wrong(key, "7", "not set", "the versions are in the protocol action", fix)
     }
 
   // B12
@@ -135,7 +136,7 @@ class LegacyPropertiesSuite extends StepSuite {
           "property" -> "format",
           "value" -> value,
           "required" -> "parquet without options",
-          "reason" -> "the metadata of an Iceberg table names the format of each file"
+          "reason" -> "all data files of the feature are Parquet"
         )
       }
     }

@@ -23,7 +23,8 @@ class NameRulesSuite extends StepSuite {
     s"$verb db.t ($columns) USING delta TBLPROPERTIES " +
       "('delta.enableIcebergWriterCompatV1' = 'true')"
 
-  private def indistinct(others: String) = s"Iceberg's index of names cannot tell it from $others"
+  private def indistinct(others: String) = "Iceberg's index of names cannot distinguish it from " +
+    s"$others"
 
   // N1: schema, the node to rename, its id and type, and the name it gets.
   Seq[(String, String, Seq[String], Long, String, String, String)](

@@ -26,7 +26,7 @@ class ProfileSuite extends StepSuite {
     Map("rowTracking" -> "domainMetadata", "catalogManaged" -> "inCommitTimestamp")
 
   // Every difference there is: feature, the rule that the default refuses it by, and its reason.
-  private val notListed = "it is not on the list of features the RFC allows"
+  private val notListed = "it is not in the RFC's list of allowed features"
   private val differences = Seq(
     ("rowTracking", "A6", "Iceberg writers do not keep row ids"),
     ("checkpointProtection", "A5", notListed),

@@ -24,16 +24,17 @@ class PropertyRulesSuite extends RuleSuite {
     nested.copy(properties = nested.properties.removed(key) ++ value.map(key -> _))
 
   private val off =
-    "the table follows IcebergCompatV2, and only one version can be followed at a time"
+    "the feature requires IcebergCompatV2, and a table can have only one version of " +
+      "IcebergCompat"
   private val deletionVectors =
-    "Iceberg readers of format version 2 do not see rows deleted by deletion vectors"
+    "Iceberg readers ignore Delta's deletion vectors and would return deleted rows"
 
   private val required: Seq[(TableRule, String, String, String, Seq[String], Seq[String])] = Seq(
     (
       WriterCompatEnabled,
       "delta.enableIcebergWriterCompatV1",
       "true",
-      "it is the one switch of the feature",
+      "it is the property that switches the feature on",
       Seq("true", "TRUE"),
       Seq("false", "", "yes", "1", " true ")
     ),
@@ -41,7 +42,7 @@ class PropertyRulesSuite extends RuleSuite {
       IcebergCompatV2Enabled,
       "delta.enableIcebergCompatV2",
       "true",
-      "all conditions of IcebergCompatV2 must hold too",
+      "the feature includes all requirements of IcebergCompatV2",
       Seq("true", "True"),
       Seq("false", "supported", "true ")
     ),
@@ -49,7 +50,8 @@ class PropertyRulesSuite extends RuleSuite {
       ColumnMappingById,
       "delta.columnMapping.mode",
       "id",
-      "only in this mode does a reader find a column by its id, whoever wrote the file",
+      "only in this mode do Delta readers find columns by id in files that Iceberg engines " +
+        "wrote",
       Seq("id", "ID"),
       Seq("name", "none", "i d", " id")
     )
@@ -138,9 +140,9 @@ class PropertyRulesSuite extends RuleSuite {
         expect("WRONG_REQUIRED_TABLE_PROPERTY", Location.Property(formats, Some(value)), fix)(
           "property" -> formats,
           "value" -> value,
-          "required" -> "without iceberg",
-          "reason" -> ("two publishers would write Iceberg metadata of the table side by side; " +
-            "icebergWriterCompat.publish publishes each commit")
+          "required" -> "a list without iceberg",
+          "reason" -> ("UniForm and this project would both write Iceberg metadata of the " +
+            "table; to publish each commit, use icebergWriterCompat.publish")
         )
       }
   }
@@ -152,10 +154,10 @@ class PropertyRulesSuite extends RuleSuite {
   private val maxColumnId = "delta.columnMapping.maxColumnId"
 
   private def givenTwice(highest: Long) =
-    s"ids up to $highest have been given out, so an id would be given out twice"
+    s"ids up to $highest are already assigned, so an id could be assigned twice"
   private val noMaximum =
-    "a highest id is a whole number from 0 to 2147483447: Iceberg has the ids " +
-      "above for columns of its own"
+    "it must be a whole number from 0 to 2147483447: Iceberg reserves higher ids for its " +
+      "metadata columns"
 
   private def wrongMaximum(value: Option[String], reason: String) =
     expect(
@@ -196,7 +198,7 @@ class PropertyRulesSuite extends RuleSuite {
   refuses(MaxColumnIdCoversAllIds, "neither a maximum nor any id") {
     val table = CompliantTable.of("a INT")
     table.copy(schema = StructType.fromDDL("a INT"), properties = table.properties - maxColumnId)
-  }(wrongMaximum(None, "it has to tell which ids have been given out"))
+  }(wrongMaximum(None, "it must record the highest id that was ever assigned"))
 
   // The field itself has id 1: only its element has a higher one.
   refuses(MaxColumnIdCoversAllIds, "a nested id above the maximum") {

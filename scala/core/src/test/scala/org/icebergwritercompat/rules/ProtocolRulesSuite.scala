@@ -55,7 +55,7 @@ class ProtocolRulesSuite extends RuleSuite {
   private val forLaterRfc = "; the profile rfc-current accepts it: " +
     "SET spark.icebergWriterCompat.profile=rfc-current"
   private val noRowIds = s"Iceberg writers do not keep row ids$forLaterRfc"
-  private val notListed = "it is not on the list of features the RFC allows"
+  private val notListed = "it is not in the RFC's list of allowed features"
 
   private def incompatible(feature: String, reason: String) =
     expect(
@@ -200,9 +200,9 @@ class ProtocolRulesSuite extends RuleSuite {
   }
 
   private val variant = "Iceberg format version 2 has no variant type"
-  private val version = "the table follows IcebergCompatV2"
+  private val version = "the feature requires IcebergCompatV2"
   Seq(
-    "deletionVectors" -> "Iceberg readers of format version 2 do not see deletion vectors",
+    "deletionVectors" -> "Iceberg readers ignore Delta's deletion vectors",
     "rowTracking" -> noRowIds,
     "allowColumnDefaults" -> "Iceberg format version 2 has no column defaults",
     "icebergCompatV1" -> version,
@@ -225,7 +225,7 @@ class ProtocolRulesSuite extends RuleSuite {
   }(
     incompatible(
       "deletionVectors",
-      "Iceberg readers of format version 2 do not see deletion vectors"
+      "Iceberg readers ignore Delta's deletion vectors"
     ),
     incompatible("rowTracking", noRowIds)
   )

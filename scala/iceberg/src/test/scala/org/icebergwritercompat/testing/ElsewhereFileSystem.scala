@@ -13,8 +13,15 @@ class ElsewhereFileSystem extends RawLocalFileSystem {
 }
 
 /** The same as Delta's log store asks for it, where a rename never replaces a file. */
-class ElsewhereAbstractFileSystem(uri: URI, conf: Configuration)
-    extends DelegateToFileSystem(uri, new ElsewhereFileSystem, conf, "elsewhere", false) {
+class ElsewhereAbstractFileSystem(
+    uri: URI,
+    conf: Configuration,
+    fs: ElsewhereFileSystem,
+    scheme: String
+) extends DelegateToFileSystem(uri, fs, conf, scheme, false) {
+
+  // The one that Hadoop calls.
+  def this(uri: URI, conf: Configuration) = this(uri, conf, new ElsewhereFileSystem, "elsewhere")
 
   override def getUriDefaultPort: Int = -1
 

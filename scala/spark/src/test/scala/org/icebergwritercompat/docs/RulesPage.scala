@@ -22,23 +22,24 @@ object RulesPage {
     s"""# The rules
        |
        |A Delta table with `${WriterCompat.Enabled}` keeps these ${V1.rules.all.size} rules.
-       |A commit that would break one is refused, as far as the log tells; what only the footers of data
-       |files tell is verified when asked for. Each refusal and finding names the rule by its id, and has
-       |a statement that does what was wanted, as far as the rules allow it.
+       |A commit that would break a rule on the log is refused. Rules on the footers of data files (letter
+       |E, and `D1f`) are checked by `verify` and when the feature is switched on. Each refusal and finding
+       |names the rule by its id, and has a remedy: a statement that does what was intended, as far as the
+       |rules allow it.
        |
-       |A rule is about a version of the table, about the change from one version to the next, about an
-       |action of a commit, or about a data file. The letter of its id tells the subject, a `+` marks the
-       |part of a rule that is about a change or an action, and an `f` the part that is about the footer.
+       |A rule applies to a version of the table, to the change from one version to the next, to an action
+       |of a commit, or to a data file. The letter of its id is the subject; a `+` marks the part of a rule
+       |that applies to a change or an action, and an `f` the part that applies to the footer.
        |
-       |Every example here is executed by `RuleExamplesSuite`: statements in a guarded session, lines of
-       |the log and footers on the rules alone. What a line of the log leaves out is as in a table that
-       |keeps all rules, and JSON that the log holds as text is shown as the JSON it is.
+       |Every example is executed by `RuleExamplesSuite`: statements in a session with the extension, lines
+       |of the log and footers directly with the rules. Fields that a line of the log omits have the values
+       |of a table that keeps all rules. JSON that the log stores as text is shown as JSON.
        |
        |This page is generated from the rules and their examples; run `$command` after a change to them.
-       |A test fails while the page is stale.""".stripMargin
+       |A test fails if the page is not up to date.""".stripMargin
 
   private def toc: String =
-    ("## All rules" +: "" +: "| Rule | What must hold | About a |" +: "|---|---|---|" +:
+    ("## All rules" +: "" +: "| Rule | Requirement | Applies to |" +: "|---|---|---|" +:
       ordered.map { rule =>
         s"| [${rule.id}](#${anchor(rule)}) | ${rule.statement} | ${kind(rule)} |"
       }).mkString("\n")
@@ -75,9 +76,9 @@ object RulesPage {
     val example = RuleExamples.of(rule)
     val (what, remedy) = example.says.split('\n').span(!_.startsWith("Run: "))
     val who = example match {
-      case _: SqlExample    => "What the refusal of the statement says:"
-      case _: LogExample    => "What the refusal of the commit says:"
-      case _: FooterExample => "What is found in the file:"
+      case _: SqlExample    => "The statement is refused with:"
+      case _: LogExample    => "The commit is refused with:"
+      case _: FooterExample => "The finding in the file:"
     }
     Seq(
       s"""### <a id="${anchor(rule)}"></a>${rule.id}""",
@@ -87,7 +88,7 @@ object RulesPage {
         s"- Checked: ${moment(rule)}\n" +
         s"- Code: ${source(rule)}, tests: ${suite(rule)}",
       if (example.setUp.isEmpty) ""
-      else "Before both:\n\n" + block(example.setUpLanguage, example.setUp),
+      else "Set-up of both examples:\n\n" + block(example.setUpLanguage, example.setUp),
       "Passes:\n\n" + block(example.language, example.passes),
       s"Fails, with `${example.condition}`:\n\n" + block(example.language, example.fails),
       s"$who\n\n" +
@@ -102,8 +103,10 @@ object RulesPage {
     val fix = line.stripPrefix("Run: ")
     val language = if (fix.startsWith("enable_")) "python" else "sql"
     val purpose =
-      if (fix.startsWith("DESCRIBE ")) "No statement mends it; who wrote the file shows"
-      else "Mended by"
+      if (fix.startsWith("DESCRIBE "))
+        "No statement fixes it. The commit that wrote the file " +
+          "is shown by"
+      else "Remedy"
     s"$purpose:\n\n```$language\n$fix\n```"
   }
 
@@ -114,17 +117,19 @@ object RulesPage {
 
   private def moment(rule: Rule): String = rule match {
     case FileRules.LiveFilesWereWrittenById =>
-      "when the feature is switched on for a table that has files, and when `CLONE` or `CONVERT TO " +
-        "DELTA` takes files over."
+      "when the feature is switched on for a table that has files, and when `CLONE` or " +
+        "`CONVERT TO DELTA` takes files over."
     case NameRules.NoReservedNames | PropertyRules.UniFormOff =>
       "when a table is created or replaced, and when the feature is switched on."
     case _: TableRule  => "on every commit that leaves the table with the feature."
     case _: ChangeRule =>
-      "on every commit to a table that has the feature, against the version that the commit follows."
+      "on every commit to a table that has the feature, against the version that the commit " +
+        "follows."
     case _: ActionRule =>
       "on every such action of a commit, and on each live file when the feature is switched on."
     case _: FooterRule =>
-      "when the data files are verified, and when the feature is switched on for a table that has files."
+      "when the data files are verified, and when the feature is switched on for a table that " +
+        "has files."
   }
 
   private def source(rule: Rule): String = {

@@ -8,29 +8,23 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /**
- * Properties of Iceberg clients. A property `k` of a client is `iceberg.k` of the Delta table, and is
- * given back when the table is published.
+ * Properties of Iceberg clients. A property `k` of a client is `iceberg.k` of the Delta table, and
+ * is given back when the table is published.
  */
 object ClientProperties {
-
-  /** What the names of these properties begin with in Delta's log. */
-  val Prefix = "iceberg."
 
   /** Whether a property is not a client's to change. */
   def isReserved(key: String): Boolean =
     PublishedMetadata.isSetByPublishing(key) || key.startsWith("delta-") || places(key) ||
       key.startsWith("write.object-storage.")
 
-  /** Those of the clients among the properties of a Delta table, by the clients' names. */
-  def in(configuration: Map[String, String]): Map[String, String] = configuration.collect {
-    case (key, value)
-        if key.startsWith(Prefix) && value != null && !isReserved(key.stripPrefix(Prefix)) =>
-      key.stripPrefix(Prefix) -> value
-  }
+  /** Those that may be published, of the ones that a Delta table has. */
+  private[iceberg] def published(properties: Map[String, String]): Map[String, String] =
+    properties.filterNot { case (key, _) => isReserved(key) }
 
   /**
-   * The metadata as a client that may write is to see it, in the same file: without what keeps other
-   * writers away, and what only the publisher goes by.
+   * The metadata as a client that may write is to see it, in the same file: without what keeps
+   * other writers away, and what only the publisher goes by.
    */
   def writable(published: TableMetadata): TableMetadata = {
     val hidden = PublishedMetadata.forReadersOnly.filter(published.properties.containsKey)
@@ -57,7 +51,7 @@ object ClientProperties {
     mapper.writeValueAsString(names.toSeq.sorted.asJava)
 
   /** The value that publishing gives a property, if it gives it one. */
-  def published(key: String): Option[String] = PublishedMetadata.steering.get(key)
+  def steering(key: String): Option[String] = PublishedMetadata.steering.get(key)
 
   private val mapper = new ObjectMapper
 

@@ -61,7 +61,9 @@ private[publish] final class ClientAdoption(root: Path, io: FileIO) {
     val difference = LiveDifference.of(prepared, Option(prepared.currentSnapshot), Some(last), io)
     difference.twice.isEmpty && last.deleteManifests(io).isEmpty &&
     difference.added.map(_.location).toSet == commit.added.map(f => paths.location(f.path)).toSet &&
-    difference.removed.map(_.location).toSet == commit.removed.map(f => paths.location(f.path)).toSet
+    difference.removed.map(_.location).toSet == commit.removed
+      .map(f => paths.location(f.path))
+      .toSet
   }
 
   // Clients may count wrongly, or not at all, and Iceberg goes on from what they say.

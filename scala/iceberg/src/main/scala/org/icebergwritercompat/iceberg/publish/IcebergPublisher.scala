@@ -638,7 +638,7 @@ final class IcebergPublisher(
       )
     val loose = IcebergMetrics.looselyBounded(schema).map(metricsPrefix + _)
     val stale = known.fold(Set.empty[String])(_.properties.asScala.keySet.toSet)
-    val ofClients = definition.properties
+    val ofClients = ClientProperties.published(definition.properties)
     val listed = known.fold(Set.empty[String])(ClientProperties.listed)
     val noted = Option.when(ofClients.nonEmpty || listed.nonEmpty) {
       ClientProperties.ListProperty -> ClientProperties.list(ofClients.keys)

@@ -6,9 +6,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /**
- * The snapshots of an Iceberg client that a commit of Delta was made from. The commit notes them, and
- * whoever publishes it puts them into the metadata instead of a snapshot of its own, so that the
- * client finds its ids again.
+ * The snapshots of an Iceberg client that a commit of Delta was made from. The commit notes them,
+ * and whoever publishes it puts them into the metadata instead of a snapshot of its own, so that
+ * the client finds its ids again.
  *
  * @param tableId
  *   the id of the line of metadata that they continue

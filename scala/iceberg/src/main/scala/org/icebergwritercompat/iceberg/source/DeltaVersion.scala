@@ -1,9 +1,11 @@
 package org.icebergwritercompat.iceberg.source
 
 import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.contract.TableState
+import org.icebergwritercompat.model.{DataAction, FileLocation, FileStatistics}
 
 /**
- * What a version of a Delta table is, its files aside.
+ * The columns and the partitioning of a Delta table at one version.
  *
  * @param id
  *   the id of the table
@@ -20,25 +22,43 @@ final case class TableDefinition(
     properties: Map[String, String] = Map.empty
 )
 
+object TableDefinition {
+
+  /** The definition of the table with this id that the rules see as `state`. */
+  def of(id: String, state: TableState): TableDefinition =
+    TableDefinition(
+      id,
+      state.schema,
+      state.partitionColumns,
+      Some(state.maxColumnId).filter(_.isValidInt).fold(0)(_.toInt),
+      state.properties.collect {
+        case (key, value) if key.startsWith(ClientPrefix) && value != null =>
+          key.stripPrefix(ClientPrefix) -> value
+      }
+    )
+
+  /** What the names of properties that Iceberg clients have set begin with in Delta's log. */
+  val ClientPrefix = "iceberg."
+}
+
 /**
  * A version of a Delta table.
  *
- * @param number
- *   how it is called
  * @param timestamp
  *   when it was committed, in milliseconds
  * @param commit
- *   what tells its commit from any other; `None` if the log does not have the commit any more
+ *   the id of its commit; `None` if the log does not have the commit any more
  */
 final case class DeltaVersion(number: Long, timestamp: Long, commit: Option[String]) {
 
-  /** What is noted of it with what is published. */
+  /** The note that is written into published metadata; `None` without the id of the commit. */
   def mark: Option[CommitMark] = commit.map(CommitMark(number, _))
 }
 
 /**
- * The commit that a version was published from, as it is noted: the number of a version says little
- * of a log that was put back and went on.
+ * The commit that a version was published from, as it is noted in the published metadata. The
+ * number alone is not enough: a log that was put back to an older version and written again has
+ * other commits of the same numbers.
  */
 final case class CommitMark(version: Long, commit: String) {
 
@@ -47,7 +67,7 @@ final case class CommitMark(version: Long, commit: String) {
 
 object CommitMark {
 
-  /** Reads what was noted; `None` where that is no such mark. */
+  /** Reads a note of the form `version:commit`; `None` for any other text. */
   def parse(text: String): Option[CommitMark] = text.split(":", 2) match {
     case Array(version, commit) => version.toLongOption.map(CommitMark(_, commit))
     case _                      => None
@@ -58,7 +78,7 @@ object CommitMark {
  * A file that a commit adds.
  *
  * @param path
- *   as the log has it: encoded, and relative to the table or absolute
+ *   as the log has it: URI-encoded, and relative to the table or absolute
  * @param statistics
  *   as JSON; null if there are none
  */
@@ -67,8 +87,37 @@ final case class AddedFile(
     partitionValues: Map[String, String],
     size: Long,
     statistics: String,
-    dataChange: Boolean
-)
+    dataChange: Boolean,
+    hasDeletionVector: Boolean = false
+) {
+
+  /**
+   * The file as the rules look at it.
+   *
+   * @param repeated
+   *   whether the same commit adds the path already
+   * @param isKnown
+   *   whether there is a file system for the scheme and host of a path
+   */
+  def toAction(
+      table: TableState,
+      repeated: Boolean,
+      isKnown: String => Boolean
+  ): DataAction.Added = {
+    val file = DataAction.Added(
+      path,
+      partitionValues,
+      Option(statistics).flatMap(FileStatistics.parse(_, table.physicalNames)),
+      hasDeletionVector,
+      repeated,
+      size
+    )
+    file.location match {
+      case FileLocation.Absolute(root) => file.copy(isWithinReach = isKnown(root))
+      case _                           => file
+    }
+  }
+}
 
 /** A file that a commit removes. */
 final case class RemovedFile(path: String, dataChange: Boolean)
@@ -77,7 +126,9 @@ final case class RemovedFile(path: String, dataChange: Boolean)
  * A commit of a Delta table.
  *
  * @param definition
- *   there if the commit changes it
+ *   the definition of the table from this commit on, if the commit changes it
+ * @param state
+ *   the same for the rules
  * @param client
  *   the snapshots of an Iceberg client that the commit was made from
  */
@@ -86,6 +137,7 @@ final case class DeltaCommit(
     definition: Option[TableDefinition],
     added: Seq[AddedFile],
     removed: Seq[RemovedFile],
+    state: Option[TableState] = None,
     client: Option[ClientSnapshots] = None
 ) {
 
@@ -96,7 +148,12 @@ final case class DeltaCommit(
 /** The number of files of a version, and their size; `None` where that is not known. */
 final case class FileTotals(files: Option[Long], bytes: Option[Long])
 
-/** What was published: how many snapshots, and the files in them. */
+object FileTotals {
+
+  val unknown: FileTotals = FileTotals(None, None)
+}
+
+/** What was published: the number of snapshots, and of the files added and removed in them. */
 final case class Published(snapshots: Int, filesAdded: Long, filesRemoved: Long) {
 
   def and(other: Published): Published =

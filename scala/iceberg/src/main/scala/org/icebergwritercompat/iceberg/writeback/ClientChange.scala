@@ -87,8 +87,8 @@ final class ClientChange(table: String) {
         ProposedCommit(
           operation(base, updated, made),
           definition(base, updated, known),
-          set.map { case (key, value) => s"${ClientProperties.Prefix}$key" -> value },
-          unset.map(key => s"${ClientProperties.Prefix}$key"),
+          set.map { case (key, value) => s"${TableDefinition.ClientPrefix}$key" -> value },
+          unset.map(key => s"${TableDefinition.ClientPrefix}$key"),
           added,
           removed,
           Option.when(made.nonEmpty)(
@@ -201,8 +201,11 @@ final class ClientChange(table: String) {
   }
 
   private def sortOrder(updated: TableMetadata): Option[IcebergWriterCompatException] =
-    refusedIf(updated.sortOrder.isSorted)("SORT_ORDER", "order" -> s"${updated.sortOrder}"
-      .replaceAll("\\s+", " "))
+    refusedIf(updated.sortOrder.isSorted)(
+      "SORT_ORDER",
+      "order" -> s"${updated.sortOrder}"
+        .replaceAll("\\s+", " ")
+    )
 
   private def properties(
       base: Option[TableMetadata],
@@ -213,7 +216,7 @@ final class ClientChange(table: String) {
     val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
       ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
       // What it is published with anyway may be said.
-      !after.get(key).exists(ClientProperties.published(key).contains)
+      !after.get(key).exists(ClientProperties.steering(key).contains)
     }
     changed.headOption.map { key =>
       refused(
@@ -222,7 +225,7 @@ final class ClientChange(table: String) {
         "value" -> after.get(key).fold("nothing")(value => s"'$value'"),
         "current" -> before
           .get(key)
-          .orElse(ClientProperties.published(key))
+          .orElse(ClientProperties.steering(key))
           .fold("nothing")(value => s"'$value'")
       )
     }
@@ -325,7 +328,8 @@ final class ClientChange(table: String) {
         .left
         .map { column =>
           val value =
-            if (isEmptyText(spec, file, column)) "an empty string, which Delta's log cannot tell from null"
+            if (isEmptyText(spec, file, column))
+              "an empty string, which Delta's log cannot tell from null"
             else "no value that Delta's log can have"
           refusedFile(file, s"the value of its partition column $column is $value")
         }
@@ -386,7 +390,7 @@ object ClientChange {
     case types.Type.TypeID.TIME  => "a long of microseconds since midnight, or a string"
     case types.Type.TypeID.UUID  => "a string"
     case types.Type.TypeID.FIXED => "binary"
-    case _                       => "a type of Iceberg's format version 2 that is no time, uuid or fixed"
+    case _ => "a type of Iceberg's format version 2 that is no time, uuid or fixed"
   }
 
   // What engines say of themselves in a summary.

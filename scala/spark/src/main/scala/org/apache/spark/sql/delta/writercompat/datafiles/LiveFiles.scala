@@ -6,7 +6,7 @@ import org.icebergwritercompat.contract.{ActionRule, TableState, Violation}
 import org.icebergwritercompat.model.{DataAction, FileLocation, Location}
 import org.icebergwritercompat.report.{Finding, Judgement, Place}
 import org.icebergwritercompat.rules.ActionRules
-import org.apache.spark.sql.delta.writercompat.read.FileSystemsInReach
+import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
 /**
  * What the log tells about the live files of a version, without opening one of them.

@@ -6,26 +6,26 @@ import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import java.util.Locale
 
 /**
- * Puts the feature into the fixed set of features Delta knows.
+ * Adds the feature to Delta's fixed map of features.
  *
- * The set is built in the body of one method of a final class, so that method's result is passed
- * through [[FeatureRegistry.withWriterCompat]] by one call added to its bytes before Delta's own
- * class loader defines the class.
+ * The map is built by a method of a final class. A call of [[FeatureRegistry.withWriterCompat]] is
+ * added to the byte code of this method, before Delta's class loader defines the class; it adds the
+ * feature to the result.
  */
 object FeatureRegistry {
 
   private val method = "allSupportedFeaturesMap"
   private val targetClass = "org.apache.spark.sql.delta.TableFeature$"
-  // The class in which scalac puts this object's methods as static ones.
+  // The class that has this object's methods as static methods.
   private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 
-  /** Added to the end of `TableFeature.allSupportedFeaturesMap`. */
+  /** Called at the end of `TableFeature.allSupportedFeaturesMap`. */
   def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] =
     features ++ WriterCompatTableFeature.all.map { feature =>
       feature.name.toLowerCase(Locale.ROOT) -> feature
     }
 
-  /** Whether Delta knows the feature; asking loads the class, so ask only once it is defined. */
+  /** Whether Delta has the feature; loads the class, so it must be called after `install`. */
   def isRegistered: Boolean =
     WriterCompatTableFeature.all.forall { feature =>
       TableFeature.featureNameToFeature(feature.name).contains(feature)
@@ -39,7 +39,7 @@ object FeatureRegistry {
    */
   def define(): Unit = Weaving.define(targetClass, classOf[DeltaThrowable])(weave)
 
-  /** The bytes of the class with one call added before each return of the method. */
+  /** The byte code of the class with a call added before each return of the method. */
   private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
     val mapType = Type.getType(classOf[Map[_, _]])
     val descriptor = Type.getMethodDescriptor(mapType)
@@ -49,7 +49,7 @@ object FeatureRegistry {
       else
         new MethodVisitor(Opcodes.ASM9, next) {
           override def visitInsn(opcode: Int): Unit = {
-            // One map is taken from the stack and one put back: no frame changes.
+            // The call replaces a map on the stack by a map, so no frame changes.
             if (opcode == Opcodes.ARETURN) {
               woven += 1
               super.visitMethodInsn(

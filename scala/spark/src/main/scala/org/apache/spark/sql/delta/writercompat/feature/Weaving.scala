@@ -5,11 +5,11 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 import java.lang.invoke.MethodHandles
 import scala.util.Using
 
-/** Changes classes of Delta just before Delta's own class loader defines them. */
+/** Changes the byte code of Delta classes just before Delta's class loader defines them. */
 private[writercompat] object Weaving {
 
   /**
-   * Defines a class by changed bytes.
+   * Defines a class with changed byte code.
    *
    * @param neighbour
    *   any class of the same package that is loaded without the target
@@ -24,7 +24,7 @@ private[writercompat] object Weaving {
   }
 
   /**
-   * The bytes of a class with its methods changed.
+   * The byte code of a class with changed methods.
    *
    * @param change
    *   the visitor of a method, given its access, name, descriptor and the visitor that writes it
@@ -48,6 +48,6 @@ private[writercompat] object Weaving {
     writer.toByteArray
   }
 
-  /** The name of a class as class files have it. */
+  /** The internal name of a class in class files. */
   def internalName(name: String): String = name.replace('.', '/')
 }

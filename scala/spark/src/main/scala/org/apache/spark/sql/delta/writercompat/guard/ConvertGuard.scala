@@ -7,11 +7,11 @@ import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
 /**
- * Refuses CONVERT TO DELTA before it has done anything, where the table would have the feature.
+ * Refuses CONVERT TO DELTA before it writes anything, if the table would have the feature.
  *
- * The statement and `DeltaTable.convertToDelta`, which is none, run the same command. It makes the
- * folder of the log before its transaction sees any metadata, so the command asks
- * [[ConvertGuard.beforeConvert]] first, by a change to its bytes.
+ * The SQL statement and `DeltaTable.convertToDelta` run the same command. It creates the folder of
+ * the log before its transaction has any metadata. A call of [[ConvertGuard.beforeConvert]] is
+ * therefore added at the start of the command, by changing its byte code.
  */
 object ConvertGuard {
 
@@ -20,7 +20,7 @@ object ConvertGuard {
 
   @volatile private var defined = false
 
-  /** Whether the changed class is in use. */
+  /** Whether the changed class is loaded. */
   def isDefined: Boolean = defined
 
   /**
@@ -34,7 +34,7 @@ object ConvertGuard {
     defined = true
   }
 
-  /** Called by the command before anything else. */
+  /** Called by the command before it does anything. */
   def beforeConvert(command: Object, spark: SparkSession): Unit = command match {
     case convert: ConvertToDeltaCommand =>
       Converted.of(spark, convert).filter(_.hasFeature).foreach { converted =>
@@ -47,7 +47,7 @@ object ConvertGuard {
     case _ =>
   }
 
-  /** The bytes of the class with one call at the start of the method. */
+  /** The byte code of the class with the call at the start of the method. */
   private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
     val session = Type.getType(classOf[SparkSession])
     val descriptor = Type.getMethodDescriptor(Type.getType(classOf[Seq[_]]), session)
@@ -75,6 +75,6 @@ object ConvertGuard {
     changed
   }
 
-  // The class in which scalac puts this object's methods as static ones.
+  // The class that has this object's methods as static methods.
   private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat.prove
 import org.apache.iceberg.TableMetadataParser
 import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.writercompat.publish.Publishing
+import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.report.TableInspector
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -13,20 +13,20 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-/** What the readers of a published table are compared with. */
+/** The values of Delta that readers of a published table are compared with. */
 final class Proving(spark: SparkSession, tableName: String) {
 
   /**
-   * The versions that Iceberg metadata tells of.
+   * The versions in Iceberg metadata.
    *
    * @param location
-   *   the metadata file; the one that was published last for `None`
+   *   the metadata file; `None` for the one that was published last
    */
   def published(location: Option[String]): PublishedTable = {
     val table = DeltaTables.find(spark, tableName)
     val name = TableStates.nameOf(table)
     val file = location
-      .orElse(Publishing.of(spark, tableName).metadataLocation())
+      .orElse(SparkPublishing.of(spark, tableName).metadataLocation())
       .getOrElse(throw IcebergWriterCompatException.notPublished(name))
     val metadata =
       TableMetadataParser.read(new HadoopFileIO(table.deltaLog.newDeltaHadoopConf()), file)
@@ -48,7 +48,7 @@ final class Proving(spark: SparkSession, tableName: String) {
     )
   }
 
-  /** The columns of a version, with their ids, as Delta has them. */
+  /** The columns of a version in Delta, with their ids. */
   def columns(version: Long): Seq[ColumnFact] = {
     val table = DeltaTables.find(spark, tableName)
     val inspector = new TableInspector(spark)

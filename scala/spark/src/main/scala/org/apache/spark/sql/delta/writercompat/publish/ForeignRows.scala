@@ -8,24 +8,24 @@ import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.actions.AddFile
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.apache.spark.sql.delta.writercompat.read.Copies
-import org.icebergwritercompat.iceberg.publish.ForeignCommit
+import org.icebergwritercompat.iceberg.publish.{ForeignAppends, ForeignCommit}
 import org.icebergwritercompat.iceberg.translate.{IcebergSchemas, PartitionValues}
 
 import scala.util.Try
 
 /**
- * The rows that Iceberg writers have appended to a published table, for its Delta table.
+ * Appends the rows of Iceberg writers to a Delta table.
  *
- * Delta itself reads the writers' files, by the ids of the columns, and writes them anew.
+ * Delta reads the writers' files by the ids of the columns, and writes the rows to files of its
+ * own.
  */
 private[writercompat] final class ForeignRows(
     log: DeltaLog,
     catalogTable: Option[CatalogTable],
     metadata: TableMetadata
-) {
+) extends ForeignAppends {
 
-  /** Whether the table has the rows of a snapshot that is not to be taken any more. */
-  def has(snapshotId: Long): Boolean =
+  override def has(snapshotId: Long): Boolean =
     newest.transactions.contains(note(snapshotId)) ||
       Option(metadata.snapshot(snapshotId)).exists { snapshot =>
         snapshot.operation == DataOperations.APPEND &&
@@ -38,8 +38,7 @@ private[writercompat] final class ForeignRows(
 
   private def newest = log.update(catalogTableOpt = catalogTable)
 
-  /** Why the rows of a commit cannot be read as those of the table. */
-  def obstacle(commit: ForeignCommit): Option[String] = {
+  override def obstacle(commit: ForeignCommit): Option[String] = {
     val ours = IcebergSchemas.schema(newest.metadata.schema)
     val snapshot = metadata.snapshot(commit.snapshotId)
     val theirs = Option(snapshot.schemaId).fold(metadata.schema) { id =>
@@ -55,8 +54,7 @@ private[writercompat] final class ForeignRows(
       }
   }
 
-  /** Why a file of a commit cannot be read; all rows are, so that nothing is appended in part. */
-  def unreadable(commit: ForeignCommit): Option[String] =
+  override def unreadable(commit: ForeignCommit): Option[String] =
     Try(rows(commit).write.format("noop").mode("overwrite").save()).failed.toOption.map { e =>
       IcebergWriterCompatException.inOneLine(e)._1
     }
@@ -64,8 +62,11 @@ private[writercompat] final class ForeignRows(
   private def rows(commit: ForeignCommit): DataFrame =
     log.createDataFrame(newest, commit.added.map(file), actionTypeOpt = Some("Foreign"))
 
-  /** Appends the rows of a commit, if that was not done before. */
-  def append(commit: ForeignCommit): Unit = if (commit.added.nonEmpty) {
+  override def append(commit: ForeignCommit): Unit = if (commit.added.nonEmpty)
+    // The caller publishes when the rows of all commits are there.
+    PublishHook.quietly(write(commit))
+
+  private def write(commit: ForeignCommit): Unit =
     rows(commit).write
       .format("delta")
       .mode("append")
@@ -73,7 +74,6 @@ private[writercompat] final class ForeignRows(
       .option("txnVersion", "1")
       .option("userMetadata", s"rows of the Iceberg snapshot ${commit.snapshotId}")
       .save(log.dataPath.toString)
-  }
 
   private def file(data: DataFile): AddFile =
     Copies.addFile(

@@ -46,7 +46,7 @@ object PublishHook extends PostCommitHook with Logging {
       // Who waits here has nothing to do any more if the other has seen the newest version.
       locks.computeIfAbsent(path, _ => new Object).synchronized {
         IcebergLibrary.needed(
-          new Publishing(spark, table, log, catalogTable).publish()
+          new SparkPublishing(spark, table, log, catalogTable, Some(committed)).publish()
         )
       }
       failures.remove(path)

@@ -11,6 +11,7 @@ import org.icebergwritercompat.remedy.{Change, Remedy}
 import org.icebergwritercompat.remedy.Remedy.Door
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement}
 import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.iceberg.publish.PublishRefusals
 
 /** The table properties of this project that tell how a table is published. */
 object PublishProperties {
@@ -67,7 +68,7 @@ object PublishProperties {
       )
     // UniForm that comes with the statement is a matter of the rules.
     val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
-    if (starts && hasUniForm) throw byUniForm(table, properties)
+    if (starts && hasUniForm) throw PublishRefusals.byUniForm(table, properties)
     if (starts && !wasPublished) IcebergLibrary.require()
     if (WriterCompat.isPublished(properties) && Contracts.isEnabled(properties))
       SupportedTypes.lossyPartitionColumn(metadata.schema, metadata.partitionColumns).foreach {
@@ -89,17 +90,6 @@ object PublishProperties {
 
   private def undeclared(table: String): Remedy.Declared =
     Remedy.Declared(table, replacing = false, new StructType, Nil)
-
-  /** The refusal to publish a table that UniForm publishes. */
-  def byUniForm(table: String, properties: Map[String, String]): IcebergWriterCompatException =
-    IcebergWriterCompatException.notPublishable(
-      "UNIFORM",
-      Map(
-        "table" -> table,
-        "formats" -> properties(WriterCompat.UniversalFormats),
-        "others" -> WriterCompat.otherUniversalFormats(properties)
-      )
-    )
 
   /** Whether a name is that of one of them, or looks like it. */
   def isOne(key: String): Boolean = key.regionMatches(true, 0, prefix, 0, prefix.length)

@@ -42,8 +42,7 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
     if (!isPublished) valid
     else {
       val data = refusing {
-        new Publishing(spark, name, table.deltaLog, table.catalogTable)
-          .filesNeededSince(deletedBefore, dryRun)
+        SparkPublishing.of(spark, table).filesNeededSince(deletedBefore, dryRun)
       }
       val needed = (data.iterator.map(new Path(_)) ++ metadataFiles).flatMap(relative).toSeq
       import org.apache.spark.sql.delta.implicits._

@@ -15,9 +15,10 @@ import org.apache.iceberg._
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.actions.{Action, CommitInfo}
 import org.apache.spark.sql.delta.util.FileNames
-import org.apache.spark.sql.delta.writercompat.publish.Publishing
+import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.read.{Sessions, TableStates}
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot => DeltaSnapshot}
+import org.icebergwritercompat.contract.Moment
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, PublishedMetadata}
@@ -36,8 +37,8 @@ import scala.util.{Failure, Success, Try, Using}
 /**
  * A Delta table with the feature, as an Iceberg table that can be written.
  *
- * Delta's log is the only truth: a commit becomes a commit of Delta first, which notes the snapshots
- * of the client, and is then published as any other.
+ * Delta's log is the only truth: a commit becomes a commit of Delta first, which notes the
+ * snapshots of the client, and is then published as any other.
  */
 final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier)
     extends TableOperations {
@@ -56,8 +57,8 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
   @volatile private var seen: Option[Seen] = None
 
   /**
-   * The metadata that was loaded. A commit of Delta in this process is seen without being asked for:
-   * a catalog of Spark may keep this for long.
+   * The metadata that was loaded. A commit of Delta in this process is seen without being asked
+   * for: a catalog of Spark may keep this for long.
    */
   override def current(): TableMetadata = seen match {
     case Some(known) if known.log.unsafeVolatileSnapshot.version <= known.version => known.metadata
@@ -87,7 +88,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
 
   private def load(log: DeltaLog, entry: Option[CatalogTable]): Seen =
     Sessions.active(tables.session) {
-      val result = new Publishing(tables.session, name, log, entry).publish()
+      val result = new SparkPublishing(tables.session, name, log, entry).publish()
       val location = result.metadataLocation
       val now = seen.filter(_.metadata.metadataFileLocation == location) match {
         case Some(same) => same.copy(log = log, version = result.deltaVersion)
@@ -174,8 +175,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
     change.refusal(base, updated).foreach(why => throw refusal(why))
 
   private def create(updated: TableMetadata): Unit = {
-    val folder = tables
-      .session.sessionState.newHadoopConf() match {
+    val folder = tables.session.sessionState.newHadoopConf() match {
       case conf =>
         val path = new Path(updated.location)
         path.getFileSystem(conf).makeQualified(path)
@@ -241,7 +241,8 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
   // What a client made that got no further: a table without rows, of the same columns.
   private def isHalfMade(log: DeltaLog, found: DeltaSnapshot, updated: TableMetadata): Boolean =
     found.version == 0 && Contracts.isEnabled(found.metadata.configuration) &&
-      Try(IcebergSchemas.schema(found.metadata.schema).sameSchema(updated.schema)).getOrElse(false) &&
+      Try(IcebergSchemas.schema(found.metadata.schema).sameSchema(updated.schema))
+        .getOrElse(false) &&
       found.metadata.partitionColumns == updated.spec.fields.asScala.map(_.name).toSeq &&
       found.numOfFiles == 0 && {
         val file = FileNames.unsafeDeltaFile(log.logPath, 0)
@@ -254,15 +255,15 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       }
 
   private def definition(snapshot: DeltaSnapshot): TableDefinition =
-    TableDefinition(
+    TableDefinition.of(
       snapshot.metadata.id,
-      snapshot.metadata.schema,
-      snapshot.metadata.partitionColumns,
-      snapshot.metadata.configuration
-        .get(WriterCompat.MaxColumnId)
-        .flatMap(_.toIntOption)
-        .getOrElse(0),
-      ClientProperties.in(snapshot.metadata.configuration)
+      TableStates.of(
+        name,
+        Moment.Changing,
+        snapshot.protocol,
+        snapshot.metadata,
+        TableStates.profile(tables.session)
+      )
     )
 
   override def io(): FileIO = files

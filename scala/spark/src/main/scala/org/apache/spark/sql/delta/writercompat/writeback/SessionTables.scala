@@ -143,7 +143,12 @@ final class SessionTables {
       .map(CatalogUtils.stringToURI)
       .getOrElse(catalog.getDefaultDBPath(name))
     catalog.createDatabase(
-      CatalogDatabase(name, properties.getOrElse(commentKey, ""), location, properties - locationKey),
+      CatalogDatabase(
+        name,
+        properties.getOrElse(commentKey, ""),
+        location,
+        properties - locationKey
+      ),
       ignoreIfExists = false
     )
   }

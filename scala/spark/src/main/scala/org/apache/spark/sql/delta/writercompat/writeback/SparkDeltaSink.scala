@@ -90,9 +90,9 @@ private[writercompat] final class SparkDeltaSink(
       CommitOutcome.Refused(refused("BY_DELTA", e, "cause" -> e.getMessage))
     case error: SparkThrowable if error.getCondition != null =>
       CommitOutcome.Refused(refused("BY_DELTA", e, "cause" -> e.getMessage))
-    case _ if !begun                       => throw e
+    case _ if !begun                      => throw e
     case _ if newest() > snapshot.version => CommitOutcome.Overtaken(newest())
-    case _                                 => CommitOutcome.Unknown(e)
+    case _                                => CommitOutcome.Unknown(e)
   }
 
   private def newest(): Long = log.update(catalogTableOpt = catalogTable).version
@@ -108,9 +108,7 @@ private[writercompat] final class SparkDeltaSink(
       proposed: ProposedCommit,
       snapshot: Snapshot,
       transaction: GuardedTransaction
-  ): Unit = if (
-    proposed.definition.isDefined || proposed.set.nonEmpty || proposed.unset.nonEmpty
-  ) {
+  ): Unit = if (proposed.definition.isDefined || proposed.set.nonEmpty || proposed.unset.nonEmpty) {
     val before = snapshot.metadata
     val properties = before.configuration -- proposed.unset ++ proposed.set
     val changed = proposed.definition.fold(before.copy(configuration = properties)) { definition =>
@@ -249,7 +247,9 @@ private[writercompat] final class SparkDeltaSink(
 
 private[writercompat] object SparkDeltaSink {
 
-  /** The old fields that the new schema still has, by id, under their new names and in its order. */
+  /**
+   * The old fields that the new schema still has, by id, under their new names and in its order.
+   */
   def alignedStruct(old: StructType, now: StructType): StructType = {
     val byId = old.fields.flatMap(field => SchemaNode.idOf(field).map(_ -> field)).toMap
     StructType(now.fields.flatMap { field =>

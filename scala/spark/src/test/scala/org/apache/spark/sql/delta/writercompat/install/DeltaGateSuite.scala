@@ -158,7 +158,7 @@ class DeltaGateSuite extends AnyFunSuite {
     assert(
       differences == Seq(
         "join point prepare-commit: OptimisticTransactionImpl.prepareCommit; otherwise ordinary " +
-          "commits would be unchecked"
+          "commits would not be checked"
       )
     )
   }

@@ -230,7 +230,7 @@ class DataFileAuditSuite extends TableSuite {
     assert(
       found(table) == Seq(
         ("E1f", "", "none of its columns has a field id", 7),
-        ("E5", "p", "is a partition column, and not in the file", 7)
+        ("E5", "p", "is a partition column, but is not in the file", 7)
       )
     )
     val examples = audit(table).findings.map(_.examples)
@@ -334,8 +334,8 @@ class DataFileAuditSuite extends TableSuite {
           "is stored as int64 (TIMESTAMP(MILLIS,true)), not as int64 (TIMESTAMP(MICROS,true))",
           1
         ),
-        ("E5", "p", "is a partition column, and has other values than the log says", 1),
-        ("E9", "", "it has the column _change_type, which is none of the table's", 1)
+        ("E5", "p", "is a partition column, but has other values than the log", 1),
+        ("E9", "", "it has the column _change_type, which is not a column of the table", 1)
       )
     )
   }
@@ -349,15 +349,15 @@ class DataFileAuditSuite extends TableSuite {
       result.findings.map(f => (f.rule.id, f.found, f.examples)) == Seq(
         (
           "D1f",
-          "the log says another number of rows",
+          "the log has another number of rows",
           Seq("foreign.parquet: 2 rows, 5 in the log")
         ),
         (
           "E5",
-          "column p is a partition column, and has other values than the log says",
+          "column p is a partition column, but has other values than the log",
           Seq("foreign.parquet: values from q to r, 0 nulls of 2, q in the log")
         ),
-        ("E10", "column a cannot be null, and has nulls", Seq("foreign.parquet: at least 2 nulls"))
+        ("E10", "column a is required, but has nulls", Seq("foreign.parquet: at least 2 nulls"))
       )
     )
     assert(result.filesRead == 2)
@@ -379,7 +379,7 @@ class DataFileAuditSuite extends TableSuite {
     assertClean(withRows(_ => (), _.addGroup("col-1").append("col-2", 1)))
     assert(
       found(withRows(_ => (), _.addGroup("col-1").append("col-3", 1))) ==
-        Seq(("E10", "s.x", "cannot be null, and has nulls", 1))
+        Seq(("E10", "s.x", "is required, but has nulls", 1))
     )
   }
 

@@ -61,7 +61,10 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     val before = iceberg(table).currentSnapshot
     val metadata = table.folder.resolve("metadata")
     // As if the process had died between Delta's commit and the publishing.
-    val newest = Files.list(metadata).iterator.asScala
+    val newest = Files
+      .list(metadata)
+      .iterator
+      .asScala
       .filter(_.getFileName.toString.matches("v\\d+\\.metadata\\.json"))
       .maxBy(_.getFileName.toString.drop(1).takeWhile(_.isDigit).toInt)
     Files.delete(newest)
@@ -157,7 +160,10 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assert(schema.findField("s.z").doc == "a doc")
     assert(
       rows(s"SELECT f, key, s.xx, s.z, l[0].k, l[0].t IS NULL, d, m FROM ${table.name}") ==
-        Set("[1.5,1,2,null,3,true,1.25,null]", "[2.5,5000000000,6000000000,ArraySeq(2026-01-01),7,false,null,new]")
+        Set(
+          "[1.5,1,2,null,3,true,1.25,null]",
+          "[2.5,5000000000,6000000000,ArraySeq(2026-01-01),7,false,null,new]"
+        )
     )
     assertSame(table)
   }
@@ -165,7 +171,11 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
   test("properties of clients are kept and given back, those that steer are not theirs") {
     val table = filled()
     val there = client(table)
-    there.updateProperties().set("owner.name", "me").set("write.parquet.row-group-limit", "5").commit()
+    there
+      .updateProperties()
+      .set("owner.name", "me")
+      .set("write.parquet.row-group-limit", "5")
+      .commit()
     assert(table.log.properties("iceberg.owner.name") == "me")
     assert(iceberg(table).properties.get("owner.name") == "me")
     there.updateProperties().remove("owner.name").commit()
@@ -179,12 +189,13 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assert(!there.properties.containsKey("write.location-provider.impl"))
     publish(table)
     assert(iceberg(table).properties.containsKey("write.location-provider.impl"))
-    Seq("write.delete.mode" -> "merge-on-read", "gc.enabled" -> "true", "delta-version" -> "7").foreach {
-      case (key, value) =>
-        val refusal = intercept[ValidationException](there.updateProperties().set(key, value).commit())
+    Seq("write.delete.mode" -> "merge-on-read", "gc.enabled" -> "true", "delta-version" -> "7")
+      .foreach { case (key, value) =>
+        val refusal =
+          intercept[ValidationException](there.updateProperties().set(key, value).commit())
         assert(refusal.getMessage.contains(s"the property $key to '$value'"), refusal.getMessage)
         assert(refusal.getMessage.contains("COMMIT_REFUSED.PROPERTY"))
-    }
+      }
     there.updateProperties().set("write.delete.mode", "copy-on-write").commit()
     assertSame(table)
   }
@@ -305,7 +316,9 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
       .builder(there.spec)
       .withPath(
         "file:" + org.icebergwritercompat.testing.ForeignFiles
-          .write(table.folder.resolve("data/foreign.parquet"), "optional int64 id;")(_.append("id", 1L))
+          .write(table.folder.resolve("data/foreign.parquet"), "optional int64 id;")(
+            _.append("id", 1L)
+          )
       )
       .withFormat(FileFormat.PARQUET)
       .withFileSizeInBytes(Files.size(table.folder.resolve("data/foreign.parquet")))
@@ -388,7 +401,9 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     values.foreach { row =>
       val made = record(there.schema, row: _*)
       val key = new PartitionKey(there.spec, there.schema)
-      key.partition(new org.apache.iceberg.data.InternalRecordWrapper(there.schema.asStruct).wrap(made))
+      key.partition(
+        new org.apache.iceberg.data.InternalRecordWrapper(there.schema.asStruct).wrap(made)
+      )
       val data = new PartitionData(there.spec.partitionType)
       (0 until data.size).foreach(i => data.set(i, key.get(i, classOf[Any])))
       append.appendFile(file(there, Some(data), made))
@@ -406,14 +421,19 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
       val marked = new PartitionData(there.spec.partitionType)
       val marker = "__HIVE_DEFAULT_PARTITION__"
       marked.set(0, marker)
-      val hive = file(there, Some(marked), record(there.schema, Seq[Any](1, marker) ++ Seq.fill[Any](6)(null): _*))
+      val hive = file(
+        there,
+        Some(marked),
+        record(there.schema, Seq[Any](1, marker) ++ Seq.fill[Any](6)(null): _*)
+      )
       refusal(table, "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.")(
         there.newAppend().appendFile(hive).commit()
       )
       // The log cannot tell it from null.
       val data = new PartitionData(there.spec.partitionType)
       data.set(0, "")
-      val empty = file(there, Some(data), record(there.schema, Seq[Any](1, "") ++ Seq.fill[Any](6)(null): _*))
+      val empty =
+        file(there, Some(data), record(there.schema, Seq[Any](1, "") ++ Seq.fill[Any](6)(null): _*))
       refused(table, "DATA_FILE")(there.newAppend().appendFile(empty).commit())
       refusal(table, "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.")(
         there.updateSchema().renameColumn("ps", "other").commit()
@@ -460,7 +480,9 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     val each = 4
     val threads = java.util.concurrent.Executors.newFixedThreadPool(clients + 1)
     try {
-      sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('iceberg.commit.retry.num-retries' = '40')")
+      sql(
+        s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('iceberg.commit.retry.num-retries' = '40')"
+      )
       def start(work: => Unit): java.util.concurrent.Future[_] =
         threads.submit(new Runnable { override def run(): Unit = work })
       val running = (0 until clients).map { c =>
@@ -480,9 +502,13 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
 
   private val schema = new Schema(
     NestedField.required(1, "id", Types.LongType.get),
-    NestedField.optional(2, "s", Types.StructType.of(
-      NestedField.optional(3, "l", Types.ListType.ofOptional(4, Types.StringType.get))
-    )),
+    NestedField.optional(
+      2,
+      "s",
+      Types.StructType.of(
+        NestedField.optional(3, "l", Types.ListType.ofOptional(4, Types.StringType.get))
+      )
+    ),
     NestedField.optional(5, "p", Types.StringType.get, "a doc")
   )
 
@@ -492,17 +518,25 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     val there = catalog.createTable(id(table), schema, spec, java.util.Map.of("k", "v"))
     assert(table.log.version == 0)
     assertCompliant(table)
-    assert(table.log.metadata.get("id").asText == there.asInstanceOf[BaseTable].operations.current.uuid)
-    assert(table.log.columns.map(_.id) == there.schema.columns.asScala.map(c => Some(c.fieldId.toLong)))
+    assert(
+      table.log.metadata.get("id").asText == there.asInstanceOf[BaseTable].operations.current.uuid
+    )
+    assert(
+      table.log.columns.map(_.id) == there.schema.columns.asScala.map(c => Some(c.fieldId.toLong))
+    )
     assert(table.log.partitionColumns == Seq("p"))
     assert(table.log.properties("iceberg.k") == "v")
     assert(table.log.properties("delta.enableTypeWidening") == "true")
     assert(Seq("data", "metadata").forall(name => Files.isDirectory(table.folder.resolve(name))))
     val data = new PartitionData(there.spec.partitionType)
     data.set(0, "x")
-    val inner = org.apache.iceberg.data.GenericRecord.create(there.schema.findType("s").asStructType)
+    val inner =
+      org.apache.iceberg.data.GenericRecord.create(there.schema.findType("s").asStructType)
     inner.setField("l", java.util.List.of("y"))
-    there.newAppend().appendFile(file(there, Some(data), record(there.schema, 1L, inner, "x"))).commit()
+    there
+      .newAppend()
+      .appendFile(file(there, Some(data), record(there.schema, 1L, inner, "x")))
+      .commit()
     sql(s"INSERT INTO ${table.name} VALUES (2, null, 'x')")
     there.updateSchema().addColumn("more", Types.IntegerType.get).commit()
     assert(count(table) == 2)
@@ -519,7 +553,11 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     transaction.newAppend().appendFile(made).commit()
     transaction.commitTransaction()
     assert(table.log.version == 0 && count(table) == 1)
-    assert(operations(table) == Seq("append") && snapshots(table).head.snapshotId == there.currentSnapshot.snapshotId)
+    assert(
+      operations(table) == Seq("append") && snapshots(
+        table
+      ).head.snapshotId == there.currentSnapshot.snapshotId
+    )
     assertSame(table)
   }
 
@@ -593,7 +631,9 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assert(listed.contains(id(guarded)) && !listed.contains(id(without)))
     assert(!catalog.tableExists(id(without)))
     intercept[NoSuchTableException](client(without))
-    intercept[NoSuchTableException](catalog.loadTable(TableIdentifier.of(namespace, "no_such_table")))
+    intercept[NoSuchTableException](
+      catalog.loadTable(TableIdentifier.of(namespace, "no_such_table"))
+    )
     intercept[AlreadyExistsException](catalog.createTable(id(without), schema))
     assert(count(without) == 2)
   }
@@ -626,7 +666,10 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assert(catalog.loadNamespaceMetadata(made).get("k") == "w")
     assert(!catalog.loadNamespaceMetadata(made).containsKey("comment"))
     val table = TableIdentifier.of(made, "t")
-    append(catalog.createTable(table, new Schema(NestedField.optional(1, "a", Types.LongType.get))), Seq(1L))
+    append(
+      catalog.createTable(table, new Schema(NestedField.optional(1, "a", Types.LongType.get))),
+      Seq(1L)
+    )
     assert(spark.table(s"$name.t").count() == 1)
     intercept[NamespaceNotEmptyException](catalog.dropNamespace(made))
     assert(catalog.dropTable(table, true))
@@ -654,8 +697,11 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
       NestedField.optional(10, "j", Types.DateType.get),
       NestedField.optional(11, "k", Types.TimestampType.withZone),
       NestedField.optional(12, "l", Types.TimestampType.withoutZone),
-      NestedField.optional(13, "m", Types.MapType.ofOptional(14, 15, Types.StringType.get,
-        Types.ListType.ofOptional(16, inner)))
+      NestedField.optional(
+        13,
+        "m",
+        Types.MapType.ofOptional(14, 15, Types.StringType.get, Types.ListType.ofOptional(16, inner))
+      )
     )
     val there = catalog.createTable(id(table), all)
     val nested = {
@@ -667,21 +713,51 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     def bytes(values: Byte*) = java.nio.ByteBuffer.wrap(values.toArray)
     append(
       there,
-      Seq[Any](true, Int.MinValue, Long.MinValue, Float.MinValue, Double.NegativeInfinity,
-        new java.math.BigDecimal("-999999.999"), new java.math.BigDecimal("-" + "9" * 29 + "." + "9" * 9),
-        "", bytes(), LocalDate.of(1, 1, 1), OffsetDateTime.parse("0001-01-01T00:00:00Z"),
-        LocalDateTime.parse("0001-01-01T00:00:00"), nested),
-      Seq[Any](false, Int.MaxValue, Long.MaxValue, Float.NaN, Double.NaN,
-        new java.math.BigDecimal("999999.999"), new java.math.BigDecimal("9" * 29 + "." + "9" * 9),
-        "\uD83D\uDE00" * 40, bytes(0, -1), LocalDate.of(9999, 12, 31),
+      Seq[Any](
+        true,
+        Int.MinValue,
+        Long.MinValue,
+        Float.MinValue,
+        Double.NegativeInfinity,
+        new java.math.BigDecimal("-999999.999"),
+        new java.math.BigDecimal("-" + "9" * 29 + "." + "9" * 9),
+        "",
+        bytes(),
+        LocalDate.of(1, 1, 1),
+        OffsetDateTime.parse("0001-01-01T00:00:00Z"),
+        LocalDateTime.parse("0001-01-01T00:00:00"),
+        nested
+      ),
+      Seq[Any](
+        false,
+        Int.MaxValue,
+        Long.MaxValue,
+        Float.NaN,
+        Double.NaN,
+        new java.math.BigDecimal("999999.999"),
+        new java.math.BigDecimal("9" * 29 + "." + "9" * 9),
+        "\uD83D\uDE00" * 40,
+        bytes(0, -1),
+        LocalDate.of(9999, 12, 31),
         OffsetDateTime.parse("9999-12-31T23:59:59.999999Z"),
-        LocalDateTime.parse("9999-12-31T23:59:59.999999"), java.util.Map.of()),
+        LocalDateTime.parse("9999-12-31T23:59:59.999999"),
+        java.util.Map.of()
+      ),
       Seq.fill[Any](13)(null)
     )
     // The classes of java.sql have another calendar for the first of these.
     withConf("spark.sql.datetime.java8API.enabled" -> "true")(assertSame(table))
-    Seq("b = 2147483647", "c < 0", "d > 0", "e > 0", "f = 999999.999", "h = ''", "j < DATE'0002-01-01'",
-      "k > TIMESTAMP'9999-01-01 00:00:00Z'", "l < TIMESTAMP_NTZ'0002-01-01 00:00:00'").foreach { filter =>
+    Seq(
+      "b = 2147483647",
+      "c < 0",
+      "d > 0",
+      "e > 0",
+      "f = 999999.999",
+      "h = ''",
+      "j < DATE'0002-01-01'",
+      "k > TIMESTAMP'9999-01-01 00:00:00Z'",
+      "l < TIMESTAMP_NTZ'0002-01-01 00:00:00'"
+    ).foreach { filter =>
       assert(spark.sql(s"SELECT * FROM ${table.name} WHERE $filter").count() == 1, filter)
     }
   }

@@ -63,10 +63,10 @@ class SparkDeltaSinkSuite extends TableSuite {
   )
 
   private def committed(outcome: CommitOutcome): Long = outcome match {
-    case CommitOutcome.Committed(version)   => version
-    case CommitOutcome.Refused(why)         => throw why
-    case CommitOutcome.Unknown(why)         => throw why
-    case other                              => fail(s"$other")
+    case CommitOutcome.Committed(version) => version
+    case CommitOutcome.Refused(why)       => throw why
+    case CommitOutcome.Unknown(why)       => throw why
+    case other                            => fail(s"$other")
   }
 
   private def refusal(outcome: CommitOutcome): String = outcome match {
@@ -117,7 +117,9 @@ class SparkDeltaSinkSuite extends TableSuite {
   }
 
   test("rows are found by filters on what the footers tell") {
-    val to = table("id BIGINT, name STRING, d DOUBLE, f FLOAT, t TIMESTAMP, u TIMESTAMP_NTZ, p DECIMAL(12, 3), e DATE")
+    val to = table(
+      "id BIGINT, name STRING, d DOUBLE, f FLOAT, t TIMESTAMP, u TIMESTAMP_NTZ, p DECIMAL(12, 3), e DATE"
+    )
     sql(
       s"INSERT INTO ${to.name} SELECT id, repeat(char(97 + id), 40), " +
         "CASE WHEN id = 3 THEN double('NaN') ELSE id / 2 END, " +
@@ -209,7 +211,9 @@ class SparkDeltaSinkSuite extends TableSuite {
     val renamed = schema("n").copy(name = "wide", dataType = LongType)
     val added = column(highest + 1, "n", StringType)
     val changed =
-      StructType(Seq(schema("name"), schema("id"), renamed, added, column(highest + 2, "x", DateType)))
+      StructType(
+        Seq(schema("name"), schema("id"), renamed, added, column(highest + 2, "x", DateType))
+      )
     val proposed = ProposedCommit(
       ClientOperation("alter"),
       definition = Some(ProposedDefinition("", changed, Nil, highest + 5)),
@@ -218,7 +222,9 @@ class SparkDeltaSinkSuite extends TableSuite {
     committed(sink(to).commit(proposed, 1))
     assert(maxColumnId(to) == highest + 5)
     assert(to.log.columns.map(_.name) == Seq("name", "id", "wide", "n", "x"))
-    assert(to.log.columns.map(_.id) == Seq(2, 1, 3, highest + 1, highest + 2).map(id => Some(id.toLong)))
+    assert(
+      to.log.columns.map(_.id) == Seq(2, 1, 3, highest + 1, highest + 2).map(id => Some(id.toLong))
+    )
     assert(to.log.properties("iceberg.k") == "v")
     sql(s"INSERT INTO ${to.name} VALUES ('b', 2, 5000000000, 'new', DATE'2026-01-01')")
     assert(
@@ -275,7 +281,10 @@ class SparkDeltaSinkSuite extends TableSuite {
       row => row.append("a", 1L).append("b", "x"),
       row => row.append("a", 2L).append("b", "y")
     )
-    assert(refused(file(to, "optional int64 id;", "optional binary name (STRING);")(_.append("id", 1L))).contains("E1f"))
+    assert(
+      refused(file(to, "optional int64 id;", "optional binary name (STRING);")(_.append("id", 1L)))
+        .contains("E1f")
+    )
     assert(refused(written.copy(size = written.size + 1)).contains("D1f"))
     assert(refused(written.copy(statistics = """{"numRecords":3}""")).contains("D1f"))
     val missing = "no-such-file.parquet"

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.delta.writercompat.read
+package org.icebergwritercompat.iceberg.source
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileSystem
@@ -8,8 +8,9 @@ import scala.collection.mutable
 import scala.util.Try
 
 /**
- * For which schemes and hosts of paths, as `hdfs://host`, there is a file system here. None is that
- * of the table. A host is looked up, and asked for nothing.
+ * Whether this JVM has a file system for the scheme and host of a path, such as `hdfs://host`. The
+ * empty string stands for the file system of the table itself. A host name is resolved; no request
+ * is sent to the host.
  */
 final class FileSystemsInReach(configuration: => Configuration) extends (String => Boolean) {
 

@@ -1,0 +1,69 @@
+package org.icebergwritercompat.iceberg.publish
+
+import org.apache.hadoop.fs.Path
+import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.source.{DeltaSource, TableAtVersion}
+import org.icebergwritercompat.model.WriterCompat
+
+/** Why a table cannot be published at all. */
+object PublishRefusals {
+
+  /** Refuses a table without the feature, one that UniForm publishes, and an unreadable folder. */
+  private[publish] def refuse(source: DeltaSource, newest: TableAtVersion): Unit = {
+    if (!Contracts.isEnabled(newest.properties))
+      throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> source.name))
+    if (WriterCompat.isUniFormIceberg(newest.properties))
+      throw byUniForm(source.name, newest.properties)
+    ofFolder(source).foreach(throw _)
+  }
+
+  /** The refusal to publish a table that UniForm publishes. */
+  def byUniForm(table: String, properties: Map[String, String]): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "UNIFORM",
+      Map(
+        "table" -> table,
+        "formats" -> properties(WriterCompat.UniversalFormats),
+        "others" -> WriterCompat.otherUniversalFormats(properties)
+      )
+    )
+
+  /** The refusal of a folder whose name no metadata can spell so that all readers open it. */
+  private[publish] def ofFolder(source: DeltaSource): Option[IcebergWriterCompatException] = {
+    val folder = source.root.toUri.getPath
+    folder.find(c => c < ' ' || "#?\"".contains(c)).map { character =>
+      IcebergWriterCompatException.notPublishable(
+        "FOLDER",
+        Map(
+          "table" -> source.name,
+          "folder" -> folder.map(c => if (c < ' ') '\uFFFD' else c),
+          "character" -> (if (character < ' ') f"U+${character.toInt}%04X" else s"$character")
+        )
+      )
+    }
+  }
+
+  /** The refusal where a newer version is published than the log has. */
+  private[publish] def ahead(
+      source: DeltaSource,
+      newest: TableAtVersion,
+      published: Long
+  ): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "AHEAD",
+      Map(
+        "table" -> source.name,
+        "published" -> published.toString,
+        "version" -> newest.number.toString,
+        "metadata" -> new Path(source.root, "metadata").toString
+      )
+    )
+
+  /** The refusal to settle a snapshot that is not in the published metadata. */
+  private[publish] def noSuchCommit(table: String, snapshotId: Long): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "NO_SUCH_COMMIT",
+      Map("table" -> table, "snapshot" -> snapshotId.toString)
+    )
+}

@@ -1,0 +1,44 @@
+package org.icebergwritercompat.iceberg.publish
+
+import org.icebergwritercompat.contract.{TableState, Violation}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.source.{AddedFile, DeltaCommit}
+
+import scala.collection.mutable
+
+/**
+ * Checks the rules on what is about to be published. A version that breaks one is refused, because
+ * Iceberg readers would see other rows than Delta.
+ *
+ * @param isKnown
+ *   whether there is a file system for the scheme and host of a path
+ */
+private[publish] final class PublishRules(
+    version: Long,
+    table: TableState,
+    isKnown: String => Boolean
+) {
+
+  private def isBroken: Boolean = table.violations.nonEmpty
+
+  /** Refuses a version whose protocol or metadata breaks a rule. */
+  def refuse(): Unit = if (isBroken) throw refusal(table.violations)
+
+  /** Refuses a live file that breaks a rule. */
+  def refuse(file: AddedFile): Unit = {
+    val broken = violations(file, repeated = false)
+    if (broken.hasNext) throw refusal(broken.toSeq)
+  }
+
+  /** Whether the table or a file that the commit adds breaks a rule. */
+  def isBrokenBy(commit: DeltaCommit): Boolean = isBroken || {
+    val paths = mutable.HashSet.empty[String]
+    commit.added.exists(file => violations(file, repeated = !paths.add(file.path)).hasNext)
+  }
+
+  private def violations(file: AddedFile, repeated: Boolean): Iterator[Violation] =
+    table.contract.rules.check(table, file.toAction(table, repeated, isKnown))
+
+  private def refusal(broken: Seq[Violation]): IcebergWriterCompatException =
+    IcebergWriterCompatException.brokenVersion(table, version, broken)
+}

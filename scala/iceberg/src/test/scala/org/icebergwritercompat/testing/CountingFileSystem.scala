@@ -1,0 +1,54 @@
+package org.icebergwritercompat.testing
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FSDataInputStream, Path, PathHandle}
+
+import java.net.URI
+import java.util.concurrent.ConcurrentLinkedQueue
+import scala.jdk.CollectionConverters._
+
+/** The local file system under another name, which notes each file that is opened to be read. */
+class CountingFileSystem extends ElsewhereFileSystem {
+
+  override def getUri: URI = URI.create("counting:///")
+
+  override def getScheme: String = "counting"
+
+  override def open(file: Path, bufferSize: Int): FSDataInputStream = {
+    CountingFileSystem.note(file)
+    super.open(file, bufferSize)
+  }
+
+  override def open(handle: PathHandle, bufferSize: Int): FSDataInputStream =
+    throw new UnsupportedOperationException(s"$handle is not counted")
+}
+
+/** The same as Delta's log store asks for it. */
+class CountingAbstractFileSystem(uri: URI, conf: Configuration)
+    extends ElsewhereAbstractFileSystem(uri, conf, new CountingFileSystem, "counting")
+
+object CountingFileSystem {
+
+  /** What lets Hadoop find it. */
+  val confs: Seq[(String, String)] = Seq(
+    "fs.counting.impl" -> classOf[CountingFileSystem].getName,
+    "fs.AbstractFileSystem.counting.impl" -> classOf[CountingAbstractFileSystem].getName
+  )
+
+  private val opened = new ConcurrentLinkedQueue[(String, Seq[String])]
+
+  private def note(file: Path): Unit = {
+    val classes = Thread.currentThread.getStackTrace.toSeq.map(_.getClassName)
+    opened.add(file.toUri.getPath -> classes)
+    ()
+  }
+
+  /** How often a file was opened, by whichever class. */
+  def opens(file: java.nio.file.Path): Int = opens(file, _ => true)
+
+  /** How often a file was opened by calls that came through a class. */
+  def opens(file: java.nio.file.Path, through: String => Boolean): Int =
+    opened.asScala.count { case (path, classes) =>
+      path == file.toString && classes.exists(through)
+    }
+}

@@ -1,0 +1,167 @@
+package org.apache.spark.sql.delta.writercompat.publish
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.iceberg.Table
+import org.apache.iceberg.data.IcebergGenerics
+import org.apache.iceberg.hadoop.HadoopTables
+import org.icebergwritercompat.kernel.{KernelTable, Record}
+import org.icebergwritercompat.testing._
+
+import java.nio.file.{Files, Path}
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/** What is published does not depend on how Delta's log is read. */
+class PublishSourcesSuite extends PublishedSuite {
+
+  private def copied(folder: Path): Path = {
+    val copy = SharedSpark.freshFolder()
+    FolderListing.of(folder).foreach { name =>
+      Files.createDirectories(copy.resolve(name).getParent)
+      Files.copy(folder.resolve(name), copy.resolve(name))
+    }
+    copy
+  }
+
+  private def iceberg(folder: Path): Table = {
+    val configuration = new Configuration
+    CountingFileSystem.confs.foreach { case (key, value) => configuration.set(key, value) }
+    new HadoopTables(configuration).load(folder.toUri.toString)
+  }
+
+  private def rowsOf(folder: Path): Seq[String] =
+    Using.resource(IcebergGenerics.read(iceberg(folder)).build())(_.asScala.map(plain).toSeq.sorted)
+
+  /** All that a scan is told of each file; the folder of the table left out. */
+  private def filesOf(folder: Path): Set[Seq[String]] =
+    Using.resource(iceberg(folder).newScan.includeColumnStats.planFiles()) { tasks =>
+      tasks.asScala.map { task =>
+        val data = task.file
+        Seq(
+          folder.relativize(file(data.location)).toString,
+          data.partition,
+          data.fileSizeInBytes,
+          data.recordCount,
+          plain(data.valueCounts),
+          plain(data.nullValueCounts),
+          plain(data.lowerBounds),
+          plain(data.upperBounds)
+        ).map(_.toString)
+      }.toSet
+    }
+
+  test("a source without a session publishes the same rows, files and metrics as Spark's") {
+    val table = byPath()
+    sql(
+      s"CREATE TABLE ${table.name} (id INT NOT NULL, day DATE, name STRING, at TIMESTAMP, " +
+        "price DECIMAL(20, 3), inner STRUCT<x: DOUBLE, y: STRING>, list ARRAY<INT>) USING delta " +
+        s"PARTITIONED BY (day, name) TBLPROPERTIES ($on)"
+    )
+    val columns = "day, name, at, price, inner, list"
+    def insert(ids: String): Unit = sql(
+      s"INSERT INTO ${table.name} (id, $columns) SELECT CAST(id AS INT), " +
+        "IF(id % 3 = 0, NULL, date_add(DATE'1999-12-30', CAST(id AS INT))), " +
+        "IF(id % 4 = 0, NULL, concat('a b/ü=%', id % 2)), timestamp_seconds(id * 1000.5), " +
+        "CAST(id * -1.5 AS DECIMAL(20, 3)), named_struct('x', id / 3, 'y', repeat('long ', 20)), " +
+        s"array(1, NULL, CAST(id AS INT)) FROM range($ids)"
+    )
+    insert("0, 6")
+    insert("6, 9")
+    val early = copied(table.folder)
+    new LogFolderSource(early).publishing.publish()
+    publish(table)
+    sql(s"DELETE FROM ${table.name} WHERE id = 2")
+    sql(s"ALTER TABLE ${table.name} RENAME COLUMN price TO cost")
+    insert("9, 11")
+    // The copy gets the commits that were made since, one by one.
+    FolderListing.of(table.folder).filterNot(_.startsWith("metadata/")).foreach { name =>
+      if (!Files.exists(early.resolve(name))) {
+        Files.createDirectories(early.resolve(name).getParent)
+        Files.copy(table.folder.resolve(name), early.resolve(name))
+      }
+    }
+    publish(table)
+    new LogFolderSource(early).publishing.publish()
+    val whole = copied(early)
+    Using.resource(Files.list(whole.resolve("metadata")))(_.forEach(Files.delete(_)))
+    new LogFolderSource(whole).publishing.publish()
+    val expected = inDelta(spark.table(table.name))
+    assert(expected.size == 10 && inIceberg(table) == expected)
+    Seq(early, whole).foreach { folder =>
+      assert(rowsOf(folder) == expected)
+      assert(filesOf(folder) == filesOf(table.folder))
+      assert(iceberg(folder).schema.sameSchema(iceberg(table).schema))
+    }
+    val versions = (t: Table) => t.snapshots.asScala.map(_.summary.get("delta-commit")).toSeq
+    assert(versions(iceberg(early)) == versions(iceberg(table)))
+  }
+
+  private def commitFile(table: TestTable, version: Long): Path =
+    table.folder.resolve("_delta_log").resolve(f"$version%020d.json")
+
+  private def opens(table: TestTable, version: Long): Int =
+    CountingFileSystem.opens(commitFile(table, version))
+
+  private def opensByHook(table: TestTable, version: Long): Int =
+    CountingFileSystem.opens(commitFile(table, version), _.startsWith(PublishHook.getClass.getName))
+
+  private def counted(publish: Boolean): TestTable = {
+    val folder = SharedSpark.freshFolder()
+    val table = TestTable(s"delta.`counting://$folder`", folder)
+    sql(
+      s"CREATE TABLE ${table.name} (id INT, name STRING) USING delta " +
+        s"TBLPROPERTIES ($on, 'icebergWriterCompat.publish' = '$publish')"
+    )
+    table
+  }
+
+  private def publishedVersion(table: TestTable): Long =
+    iceberg(table.folder).currentSnapshot.summary.get("delta-version").toLong
+
+  test("the hook publishes what the transaction holds, and does not read the commit from the log") {
+    withConf(CountingFileSystem.confs: _*) {
+      val table = counted(publish = true)
+      val unpublished = counted(publish = false)
+      Seq(
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+        "INSERT INTO t VALUES (3, 'c')",
+        "UPDATE t SET name = 'd' WHERE id = 1",
+        "DELETE FROM t WHERE id = 3",
+        "ALTER TABLE t ADD COLUMN (more INT)",
+        "INSERT INTO t VALUES (4, 'e', 5)"
+      ).zipWithIndex.foreach { case (statement, i) =>
+        withClue(statement) {
+          Seq(table, unpublished).foreach { t =>
+            sql(statement.replace(" t ", s" ${t.name} "))
+          }
+          val version = i + 1L
+          assert(opensByHook(table, version) == 0)
+          // Nor does anybody read it for the hook in another thread.
+          assert(opens(table, version) <= opens(unpublished, version))
+          assert(status(table).get("publishedVersion").asLong == version)
+        }
+      }
+      assert(rowsOf(table.folder) == inDelta(spark.table(table.name)))
+      assert(publishedVersion(table) == table.log.version)
+      // A first publish of the version that readers see has the same files and metrics.
+      val files = filesOf(table.folder)
+      val again = copied(table.folder)
+      Using.resource(Files.list(again.resolve("metadata")))(_.forEach(Files.delete(_)))
+      new LogFolderSource(again).publishing.publish()
+      assert(filesOf(again) == files)
+    }
+  }
+
+  test("a commit of another writer and a large commit are read from the log") {
+    withConf(CountingFileSystem.confs: _*) {
+      val table = counted(publish = true)
+      new KernelTable(table.folder).append(Record(1, "kernel"))
+      sql(s"INSERT INTO ${table.name} VALUES (2, 'spark')")
+      assert(opensByHook(table, 1) > 0)
+      sql(s"RESTORE TABLE ${table.name} TO VERSION AS OF 1")
+      assert(table.log.version == 3 && opensByHook(table, 3) > 0)
+      assert(publishedVersion(table) == 3)
+      assert(rowsOf(table.folder) == Seq("{1, kernel}"))
+    }
+  }
+}
