@@ -21,7 +21,7 @@ scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION 
 .PHONY: help setup stage demo test test-all lint lint-python check format docs bench wheel clean distclean
 
 help: ## Show what there is to run
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
 

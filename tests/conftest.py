@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
-from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -23,10 +22,8 @@ from sessions import local_builder, reader_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-# For the JVMs of other processes, which end after a few statements: there the optimizing compiler
-# takes longer than it saves.
-JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
-os.environ[JVM_OPTIONS] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+# What every JVM begins with, whoever starts it.
+os.environ["SPARK_CONF_DIR"] = str(REPOSITORY / "tests" / "conf")
 
 
 @pytest.fixture(scope="session")
@@ -45,9 +42,10 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         # their own generate code, as Spark does by default.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        # Over hundreds of tests the optimizing compiler pays.
+        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC")
     )
-    with mock.patch.dict(os.environ, {JVM_OPTIONS: "-XX:+UseSerialGC"}):
-        session = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
+    session = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -25,7 +25,7 @@ def blank(kind: Any) -> object:
 
 
 def remedy(statement: str) -> Json:
-    """What mends a fault by one statement of SQL."""
+    """A remedy of one SQL statement."""
     python = "spark.sql(" + json.dumps(statement) + ")"
     return {"sql": [statement], "python": [python], "command": [statement]}
 
@@ -177,7 +177,7 @@ def broken() -> Json:
 
 
 def past() -> Json:
-    """A history with one rule that was mended and one that was not."""
+    """A history with one rule that was fixed and one that was not."""
     return report(
         finding(
             first_version=3,
@@ -199,7 +199,7 @@ def past() -> Json:
 
 
 def planned() -> Json:
-    """A plan that keeps some files and writes others anew."""
+    """A plan that keeps some files and rewrites others."""
     group = {"reason": "These files are kept.", "rules": [], "examples": []}
     step = {"files": None, "bytes": None}
     return report(
@@ -267,7 +267,7 @@ def proof(*differences: Json, **changes: Any) -> Json:
 
 
 def outcome(reader: str, check: str, **changes: Any) -> Json:
-    """How a reader did in a check."""
+    """The outcome of a check for a reader."""
     return {
         "reader": reader,
         "check": check,

@@ -1,4 +1,4 @@
-"""Tables published as Iceberg, read by engines that know nothing of Delta."""
+"""Tables published as Iceberg, read by Iceberg readers."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.model.BuildInfo
+import org.icebergwritercompat.model.{BuildInfo, WriterCompat}
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
@@ -43,7 +43,7 @@ object IcebergWriterCompat {
 
   /** Whether new tables of the session have the feature. */
   def isEnabledByDefault(spark: SparkSession): Boolean =
-    spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(_.equalsIgnoreCase("true"))
+    spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(WriterCompat.isTrue)
 
   /**
    * Switches the feature on for a table, given by name or path; returns false if it was on. Writes

@@ -143,7 +143,7 @@ object ActionRules {
       case _ => false
     }
 
-    private val dropped = """col-([1-9]\d*)""".r
+    private val dropped = s"${WriterCompat.PhysicalNamePrefix}([1-9]\\d*)".r
   }
 
   object TimestampPartitionsInUtc

@@ -211,8 +211,7 @@ object PropertyRules {
       extends SwitchedOff(
         "B7",
         s"`${WriterCompat.ChangeDataFeedEnabled}`, or if that is absent " +
-          s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => " +
-          "s"`$key`").mkString(", ")}, " +
+          s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => s"`$key`").mkString(", ")}, " +
           "is absent or `false`.",
         "Iceberg writers write no change data files, so readers of the feed would miss their " +
           "changes.",

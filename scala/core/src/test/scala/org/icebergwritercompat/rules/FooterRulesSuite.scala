@@ -796,7 +796,7 @@ class FooterRulesSuite extends RuleSuite {
     assert(V1.rules.check(plain, old).map(_.rule.id).toSeq == Seq("E1f", "E4", "E5", "E6"))
   }
 
-  test("each rule says the statement that mends what it finds") {
+  test("each rule has the remedy of its violations") {
     assert(contentRules.map(_.remedy(byName).text).distinct == Seq(copy))
   }
 

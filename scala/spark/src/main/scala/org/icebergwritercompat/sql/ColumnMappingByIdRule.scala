@@ -38,9 +38,8 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
     val byKey = properties.map { case (key, value) => key.toLowerCase(Locale.ROOT) -> value }
     def get(key: String): Option[String] = byKey.get(key.toLowerCase(Locale.ROOT))
     def default(key: String): Option[String] =
-      spark.sessionState.conf.getAllConfs
-        .get("spark.databricks.delta.properties.defaults." + key.stripPrefix("delta."))
-    def isTrue(value: Option[String]): Boolean = value.exists(_.trim.equalsIgnoreCase("true"))
+      spark.sessionState.conf.getAllConfs.get(WriterCompat.sessionDefaultKey(key))
+    def isTrue(value: Option[String]): Boolean = value.exists(WriterCompat.isTrue)
     val hasUniForm = WriterCompat.isUniFormIceberg(
       get(WriterCompat.UniversalFormats).map(WriterCompat.UniversalFormats -> _).toMap
     )

@@ -25,9 +25,10 @@ object RuleExamples {
 
   private val sales = s"CREATE TABLE sales (id INT, amount INT) $on"
 
+
   /**
    * Statements that pass and fail; then the parameters of the condition, besides table and rule,
-   * and the statement that mends it.
+   * and the remedy.
    */
   private def sql(rule: Rule, condition: String, setUp: Seq[String] = Nil)(passes: String*)(
       fails: String*
@@ -143,8 +144,8 @@ object RuleExamples {
       "property" -> "delta.columnMapping.mode",
       "value" -> "name",
       "required" -> "id",
-      "reason" -> "only in this mode do Delta readers find columns by id in files that Iceberg " +
-        "engines wrote"
+      "reason" -> ("only in this mode do Delta readers find columns by id in files that Iceberg " +
+        "engines wrote")
     )(
       "CREATE TABLE sales (id INT, amount INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true', " +
@@ -156,8 +157,8 @@ object RuleExamples {
       "property" -> "delta.enableIcebergCompatV1",
       "value" -> "true",
       "required" -> "false",
-      "reason" -> "the feature requires IcebergCompatV2, and a table can have only one version " +
-        "of IcebergCompat"
+      "reason" -> ("the feature requires IcebergCompatV2, and a table can have only one version " +
+        "of IcebergCompat")
     )(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = " +
         "'false')"
@@ -168,8 +169,8 @@ object RuleExamples {
       "property" -> "delta.enableIcebergCompatV3",
       "value" -> "true",
       "required" -> "false",
-      "reason" -> "the feature requires IcebergCompatV2, and a table can have only one version " +
-        "of IcebergCompat"
+      "reason" -> ("the feature requires IcebergCompatV2, and a table can have only one version " +
+        "of IcebergCompat")
     )(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = " +
         "'false')"
@@ -180,8 +181,8 @@ object RuleExamples {
       "property" -> "delta.enableDeletionVectors",
       "value" -> "true",
       "required" -> "false",
-      "reason" -> "Iceberg readers ignore Delta's deletion vectors and would return deleted " +
-        "rows"
+      "reason" -> ("Iceberg readers ignore Delta's deletion vectors and would return deleted " +
+        "rows")
     )(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = " +
         "'false')"
@@ -200,8 +201,8 @@ object RuleExamples {
       "INSERT INTO sales SELECT * FROM VALUES (1, 10) AS rows(id, amount) WHERE amount > 0"
     )("ALTER TABLE sales ADD CONSTRAINT positive CHECK (amount > 0)")(
       "feature" -> "checkConstraints",
-      "reason" -> "the constraint positive uses it, and Iceberg writers do not check " +
-        "constraints; if the table needs it, drop the feature icebergWriterCompatV1"
+      "reason" -> ("the constraint positive uses it, and Iceberg writers do not check " +
+        "constraints; if the table needs it, drop the feature icebergWriterCompatV1")
     )(
       "ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
     ),
@@ -232,8 +233,8 @@ object RuleExamples {
       "property" -> "delta.universalFormat.enabledFormats",
       "value" -> "iceberg",
       "required" -> "a list without iceberg",
-      "reason" -> "UniForm and this project would both write Iceberg metadata of the table; to " +
-        "publish each commit, use icebergWriterCompat.publish"
+      "reason" -> ("UniForm and this project would both write Iceberg metadata of the table; to " +
+        "publish each commit, use icebergWriterCompat.publish")
     )(
       "CREATE TABLE sales (id INT) USING delta TBLPROPERTIES " +
         "('delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' " +
@@ -294,8 +295,8 @@ object RuleExamples {
       s"CREATE TABLE sales (id BIGINT, amount INT) $on"
     )(s"CREATE TABLE sales (id BIGINT GENERATED ALWAYS AS IDENTITY, amount INT)\n  $on")(
       "feature" -> "identityColumns",
-      "reason" -> "column id uses it by its metadata delta.identity.start, and Iceberg writers " +
-        "do not generate identity values"
+      "reason" -> ("column id uses it by its metadata delta.identity.start, and Iceberg writers " +
+        "do not generate identity values")
     )(
       "CREATE TABLE sales (id BIGINT, amount INT)",
       "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
@@ -304,8 +305,8 @@ object RuleExamples {
       s"CREATE TABLE sales (at TIMESTAMP, day DATE) $on"
     )(s"CREATE TABLE sales (at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))\n  $on")(
       "feature" -> "generatedColumns",
-      "reason" -> "column day uses it by its metadata delta.generationExpression, and Iceberg " +
-        "writers do not compute generated columns"
+      "reason" -> ("column day uses it by its metadata delta.generationExpression, and Iceberg " +
+        "writers do not compute generated columns")
     )(
       "CREATE TABLE sales (at TIMESTAMP, day DATE)",
       "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
@@ -315,8 +316,8 @@ object RuleExamples {
         onWith("'delta.feature.allowColumnDefaults' = 'supported'")
     )(
       "feature" -> "allowColumnDefaults",
-      "reason" -> "column amount uses it by its metadata CURRENT_DEFAULT, and Iceberg format " +
-        "version 2 has no column defaults"
+      "reason" -> ("column amount uses it by its metadata CURRENT_DEFAULT, and Iceberg format " +
+        "version 2 has no column defaults")
     )(
       "CREATE TABLE sales (id INT, amount INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
@@ -360,8 +361,8 @@ object RuleExamples {
         s"  TBLPROPERTIES ($enabled)"
     )(
       "columns" -> "price",
-      "reason" -> "price is a decimal: Iceberg and the protocol allow it, but a bug of Delta " +
-        "Spark 4.4.0 refuses it with IcebergCompatV2"
+      "reason" -> ("price is a decimal: Iceberg and the protocol allow it, but a bug of Delta " +
+        "Spark 4.4.0 refuses it with IcebergCompatV2")
     )(
       "CREATE TABLE sales (id INT, price DECIMAL(9,2)) USING delta ",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
@@ -415,8 +416,8 @@ object RuleExamples {
       "CREATE TABLE sales (id INT) " + onWith("'delta.feature.checkpointProtection' = 'supported'")
     )(
       "feature" -> "checkpointProtection",
-      "reason" -> "it is not in the RFC's list of allowed features; the profile rfc-current " +
-        "accepts it: SET spark.icebergWriterCompat.profile=rfc-current"
+      "reason" -> ("it is not in the RFC's list of allowed features; the profile rfc-current " +
+        "accepts it: SET spark.icebergWriterCompat.profile=rfc-current")
     )(
       "CREATE TABLE sales (id INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
@@ -442,10 +443,10 @@ object RuleExamples {
         s"  ('delta.enableIcebergCompatV2' = 'true', $enabled)"
     )(
       "count" -> "1",
-      "findings" -> "\n- E1, 1 data file(s), such as part-00000.parquet. Required: Every live data " +
-        "file was written with field ids for all columns, elements, keys and values.",
-      "way" -> "The feature can be switched on for the table in place; data files that " +
-        "cannot be kept are rewritten."
+      "findings" -> ("\n- E1, 1 data file(s), such as part-00000.parquet. Required: Every live data " +
+        "file was written with field ids for all columns, elements, keys and values."),
+      "way" -> ("The feature can be switched on for the table in place; data files that " +
+        "cannot be kept are rewritten.")
     )(
       "enable_iceberg_writer_compat(spark, \"shop.sales\", rewrite=True)"
     )
@@ -466,8 +467,8 @@ object RuleExamples {
       "property" -> "delta.universalFormat.enabledFormats",
       "value" -> "iceberg",
       "required" -> "a list without iceberg",
-      "reason" -> "UniForm and this project would both write Iceberg metadata of the table; to " +
-        "publish each commit, use icebergWriterCompat.publish"
+      "reason" -> ("UniForm and this project would both write Iceberg metadata of the table; to " +
+        "publish each commit, use icebergWriterCompat.publish")
     )(
       "ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
     ),
@@ -489,8 +490,8 @@ object RuleExamples {
         s"  PARTITIONED BY (city) TBLPROPERTIES ($enabled)"
     )(
       "columns" -> "city",
-      "reason" -> "the table was partitioned by day, and IcebergCompatV2 does not allow this to " +
-        "change"
+      "reason" -> ("the table was partitioned by day, and IcebergCompatV2 does not allow this to " +
+        "change")
     )(
       "CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta",
       "  PARTITIONED BY (day) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = " +
@@ -609,8 +610,8 @@ object RuleExamples {
     )(
       "file" -> "part-00000.parquet",
       "found" -> "the partition value of at is 2026-01-01 12:00:00",
-      "required" -> "The partition value of a timestamp is in UTC, in the form " +
-        "1970-01-01T00:00:00.000000Z."
+      "required" -> ("The partition value of a timestamp is in UTC, in the form " +
+        "1970-01-01T00:00:00.000000Z.")
     )(
       "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
     ),

@@ -21,10 +21,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 /**
- * The metrics of files, from Delta's statistics and partition values.
+ * Iceberg's metrics of files, from Delta's statistics and partition values.
  *
- * A bound may be wider than the values of a column, and never narrower, whoever wrote the
- * statistics; what cannot be told is left out. Nothing is told of what is below a list or map.
+ * A bound may be wider than the values of a column, but never narrower, whichever writer wrote the
+ * statistics; unknown values are omitted. Fields in lists and maps have no metrics.
  */
 final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
 
@@ -41,7 +41,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
     found.toMap
   }
 
-  // The keys are physical names, which the feature makes of the ids.
+  // The keys are physical names, which the feature derives from the ids.
   private val byName = new JHashMap[String, Leaf]
 
   leaves.foreach { case (id, leaf) => byName.put(s"col-$id", leaf) }
@@ -53,7 +53,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
     all
   }
 
-  /** The metrics of a file; `None` where the statistics do not tell how many rows it has. */
+  /** The metrics of a file; `None` if the statistics have no row count. */
   def of(statistics: String, partition: StructLike): Option[Metrics] =
     Option(statistics)
       .flatMap(text => quickly(text).orElse(thoroughly(text)))
@@ -76,7 +76,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
     val boxed = JLong.valueOf(rows)
     val counts = new JHashMap[JInteger, JLong]
     val nulls = new JHashMap[JInteger, JLong]
-    // Bounds that are not tight may hide that a column is all null by now.
+    // If bounds are not tight, all remaining values of the column may be null.
     val lower = if (read.tight) read.lower else new JHashMap[JInteger, ByteBuffer]
     val upper = if (read.tight) read.upper else new JHashMap[JInteger, ByteBuffer]
     leaves.valuesIterator.foreach(leaf => counts.put(leaf.id, boxed))
@@ -100,7 +100,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
     new Metrics(rows, null, counts, nulls, null, lower, upper)
   }
 
-  /** What one pass over the statistics of a file finds; of a name that is there twice, the last. */
+  /** The values found in one pass over the statistics of a file; of duplicate keys the last. */
   private final class Found {
 
     var rows: Long = -1
@@ -125,14 +125,14 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
   }
 
   /**
-   * Statistics as Delta's writers put them down: columns of whole numbers and strings without
-   * escapes, no blanks. All else is left to a parser, from the start.
+   * Reads statistics in the form of Delta's writers: whole numbers, strings without escapes, and no
+   * spaces. Other statistics are read by a parser from the beginning.
    */
   private final class PlainStatistics(text: String, found: Found) {
 
     private var at = 0
 
-    /** False where it is not as plain as that; what was found until then is nothing. */
+    /** Returns false if the text has another form; values found before are discarded. */
     def read(): Boolean =
       if (!is('{')) false
       else {
@@ -149,7 +149,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
           else name("tightBounds") && (is("true", tight = true) || is("false", tight = false))
           more = plain && is(',')
         }
-        // What follows the object does not count.
+        // Text after the object is ignored.
         plain && is('}')
       }
 
@@ -222,7 +222,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
       there
     }
 
-    // A whole number that a long can be, with nothing after it that belongs to it.
+    // A whole number in the range of long, at its end.
     private def isNumber: Boolean = {
       val begin = at
       if (at < text.length && text.charAt(at) == '-') at += 1
@@ -239,7 +239,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
       plain
     }
 
-    // The least of all is left to a parser.
+    // The minimal long is left to the parser.
     private def isLong(first: Int, digits: Int): Boolean =
       digits < greatest.length || digits == greatest.length && {
         var i = 0
@@ -255,7 +255,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
       value
     }
 
-    // That of a string without escapes; -1 if it is none.
+    // The end of a string without escapes; -1 if it has escapes.
     private def stringEnd(): Int = {
       var end = at
       var char = ' '
@@ -267,7 +267,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
     }
   }
 
-  /** The same for all statistics that are JSON. */
+  /** Reads all statistics that are valid JSON. */
   private final class Reading(parser: JsonParser, found: Found) {
 
     def all(): Unit =
@@ -297,7 +297,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
       if (value == JsonToken.START_OBJECT) below(see) else parser.skipChildren()
     }
 
-    // Leaves the parser at the end of the object it is in.
+    // Moves the parser to the end of the current object.
     private def below(see: (Leaf, JsonNode) => Unit): Unit =
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
         val leaf = byName.get(parser.currentName)
@@ -307,7 +307,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
         else see(leaf, scalar(value))
       }
 
-    // An object or array is nothing.
+    // An object or array is ignored.
     private def scalar(token: JsonToken): JsonNode = token match {
       case JsonToken.VALUE_STRING     => TextNode.valueOf(parser.getText)
       case JsonToken.VALUE_NUMBER_INT =>
@@ -342,7 +342,7 @@ object IcebergMetrics {
     val id: JInteger = fieldId
 
     def encode(bound: Any): ByteBuffer = bound match {
-      // As Iceberg does it, without the way by a buffer of characters.
+      // As Iceberg does, but without a buffer of characters.
       case text: String
           if dataType.typeId == TypeID.STRING && !text.exists(Character.isSurrogate) =>
         ByteBuffer.wrap(text.getBytes(UTF_8))
@@ -351,8 +351,8 @@ object IcebergMetrics {
   }
 
   /**
-   * The columns below structs whose bounds are not values of the table: the answer to a `min` or
-   * `max` must not be taken from them.
+   * The columns in structs whose bounds may not be values of the table, so that the result of `min`
+   * or `max` must not be taken from the bounds.
    */
   def looselyBounded(schema: Schema): Seq[String] = {
     def visit(fields: Iterable[NestedField], prefix: String): Seq[String] =
@@ -375,7 +375,7 @@ object IcebergMetrics {
     case other                                             => Some((other, other))
   }
 
-  /** A value that no value of the column is below. */
+  /** A lower bound of the column. */
   private[iceberg] def lowerBound(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
     case TypeID.FLOAT     => floatOf(value).map(below)
     case TypeID.DOUBLE    => doublesOf(value).map(numbers => below(numbers.min))
@@ -383,12 +383,12 @@ object IcebergMetrics {
     case _                => exact(value, leaf)
   }
 
-  /** A value that no value of the column is above. */
+  /** An upper bound of the column. */
   private[iceberg] def upperBound(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
     case TypeID.FLOAT     => floatOf(value).map(above)
     case TypeID.DOUBLE    => doublesOf(value).map(numbers => above(numbers.max))
     case TypeID.TIMESTAMP =>
-      // Statistics are cut to milliseconds.
+      // Statistics are truncated to milliseconds.
       micros(value, leaf).map(time => plus(time, blur(value, time) + microsPerMilli))
     case TypeID.STRING => text(value).flatMap(upperString)
     case _             => exact(value, leaf)
@@ -414,8 +414,8 @@ object IcebergMetrics {
 
   private def text(value: JsonNode): Option[String] = Option.when(value.isTextual)(value.textValue)
 
-  // Delta's writers cut strings to this length. Spark's appends a greater character then, and may
-  // go on for a while to find one; others may merely cut.
+  // Delta's writers truncate strings to this length. Spark's then appends a greater character, and
+  // may use a longer prefix to find one; others may only truncate.
   private val stringPrefix = 32
 
   private def upperString(text: String): Option[String] =
@@ -423,11 +423,11 @@ object IcebergMetrics {
     else {
       val cut = if (Character.isHighSurrogate(text.charAt(stringPrefix - 1))) 1 else 0
       val kept = text.codePointCount(0, stringPrefix - cut)
-      // Only what is longer is cut, to a prefix that is then raised.
+      // Only longer values are truncated, to a prefix that is then incremented.
       Option(UnicodeUtil.truncateStringMax(text + "x", kept))
     }
 
-  // NaN is no bound.
+  // NaN is not a bound.
   private def floating(number: Float): Option[Float] = Option.unless(number.isNaN)(number)
 
   private def floating(number: Double): Option[Double] = Option.unless(number.isNaN)(number)
@@ -435,7 +435,7 @@ object IcebergMetrics {
   private def floatOf(value: JsonNode): Option[Float] =
     numberText(value).flatMap(_.toFloatOption).flatMap(floating)
 
-  // A file from before a column became a double tells floats in their own shortest form, which is
+  // A file from before a column became a double has floats in their own shortest form, which is
   // another number as a double.
   private def doublesOf(value: JsonNode): Option[Seq[Double]] =
     numberText(value)
@@ -446,7 +446,7 @@ object IcebergMetrics {
   private def numberText(value: JsonNode): Option[String] =
     Option.when(value.isNumber || value.isTextual)(value.asText)
 
-  // The two zeros are equal to a query, and not to Iceberg.
+  // The two zeros are equal in queries, but not in Iceberg.
   private def below(number: Float): Float = if (number == 0) -0.0f else number
 
   private def below(number: Double): Double = if (number == 0) -0.0d else number
@@ -463,7 +463,7 @@ object IcebergMetrics {
       else SparkDateTimeUtils.stringToTimestampWithoutTimeZone(time, allowTimeZone = true)
     }
 
-  // The offset of a zone is written without its seconds, which zones had until then.
+  // Older offsets of time zones have seconds, which the text omits.
   private def blur(value: JsonNode, micros: Long): Long =
     if (micros < lastSeconds && !value.textValue.endsWith("Z")) microsPerMinute else 0
 

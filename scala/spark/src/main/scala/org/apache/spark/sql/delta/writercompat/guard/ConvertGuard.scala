@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.commands.{ConvertToDeltaCommand, DeltaCommand}
-import org.apache.spark.sql.delta.writercompat.feature.Weaving
+import org.apache.spark.sql.delta.writercompat.feature.WovenClass
 import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
@@ -13,26 +13,11 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
  * the log before its transaction has any metadata. A call of [[ConvertGuard.beforeConvert]] is
  * therefore added at the start of the command, by changing its byte code.
  */
-object ConvertGuard {
-
-  private val method = "run"
-  private val targetClass = "org.apache.spark.sql.delta.commands.ConvertToDeltaCommandBase"
-
-  @volatile private var defined = false
-
-  /** Whether the changed class is loaded. */
-  def isDefined: Boolean = defined
-
-  /**
-   * Defines the changed class in Delta's class loader.
-   *
-   * @throws java.lang.LinkageError
-   *   if Delta loaded the class before
-   */
-  def define(): Unit = if (!defined) {
-    Weaving.define(targetClass, classOf[DeltaCommand])(weave)
-    defined = true
-  }
+object ConvertGuard
+    extends WovenClass(
+      "org.apache.spark.sql.delta.commands.ConvertToDeltaCommandBase",
+      classOf[DeltaCommand]
+    ) {
 
   /** Called by the command before it does anything. */
   def beforeConvert(command: Object, spark: SparkSession): Unit = command match {
@@ -47,34 +32,31 @@ object ConvertGuard {
     case _ =>
   }
 
-  /** The byte code of the class with the call at the start of the method. */
-  private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
-    val session = Type.getType(classOf[SparkSession])
-    val descriptor = Type.getMethodDescriptor(Type.getType(classOf[Seq[_]]), session)
-    var woven = 0
-    val changed = Weaving.methods(original) { (_, name, desc, next) =>
-      if (name != method || desc != descriptor) next
-      else
-        new MethodVisitor(Opcodes.ASM9, next) {
-          override def visitCode(): Unit = {
-            woven += 1
-            super.visitCode()
-            super.visitVarInsn(Opcodes.ALOAD, 0)
-            super.visitVarInsn(Opcodes.ALOAD, 1)
-            super.visitMethodInsn(
-              Opcodes.INVOKESTATIC,
-              forwarder,
-              "beforeConvert",
-              Type.getMethodDescriptor(Type.VOID_TYPE, Type.getType(classOf[Object]), session),
-              false
-            )
-          }
-        }
-    }
-    if (woven != 1) throw new IllegalStateException(s"$targetClass has $woven methods $method")
-    changed
-  }
+  private val session = Type.getType(classOf[SparkSession])
 
-  // The class that has this object's methods as static methods.
-  private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
+  // A call is added at the start of the method.
+  override protected def changing(
+      access: Int,
+      name: String,
+      descriptor: String,
+      next: MethodVisitor,
+      changes: () => Unit
+  ): MethodVisitor =
+    if (
+      name != "run" || descriptor != Type.getMethodDescriptor(Type.getType(classOf[Seq[_]]), session)
+    ) next
+    else
+      new MethodVisitor(Opcodes.ASM9, next) {
+        override def visitCode(): Unit = {
+          changes()
+          super.visitCode()
+          super.visitVarInsn(Opcodes.ALOAD, 0)
+          super.visitVarInsn(Opcodes.ALOAD, 1)
+          call(
+            next,
+            "beforeConvert",
+            Type.getMethodDescriptor(Type.VOID_TYPE, Type.getType(classOf[Object]), session)
+          )
+        }
+      }
 }

@@ -70,6 +70,8 @@ class GuardedTransaction(
   /** Set when the metadata switches the feature on; checked when the committing method is known. */
   private var enabling: Option[Enabling] = None
 
+  private var checkedFiles: () => Iterator[AddFile] = () => Iterator.empty
+
   private var committingLarge: Option[DeltaOperations.Operation] = None
 
   private val leftovers = new Leftovers(deltaLog, isNew = snapshot.version < 0)
@@ -126,7 +128,7 @@ class GuardedTransaction(
       val highest = proposed.configuration.get(WriterCompat.MaxColumnId)
       if (highest.exists(value => value == null || value.toLongOption.isEmpty)) {
         val table = stateWith(proposed)
-        refuseFirst(table, PropertyRules.MaxColumnIdCoversAllIds.check(table).iterator)
+        refuseFirst(table, table.violationsOf(PropertyRules.MaxColumnIdCoversAllIds))
       }
     }
     // Only CLONE uses this: its files exist already, so its metadata must not be changed.
@@ -183,17 +185,26 @@ class GuardedTransaction(
 
   // Delta would detect a column without a numeric id late or not at all.
   private def checkColumnMapping(): Unit =
-    refuseFirst(before, SchemaRules.FieldsHaveIdAndPhysicalName.check(before).iterator)
+    refuseFirst(before, before.violationsOf(SchemaRules.FieldsHaveIdAndPhysicalName))
 
   /**
    * Prepares this transaction to switch the feature on for a table with files, which Delta's own
    * update of metadata does not support. The caller has checked the files, and commits with
    * `commitLarge`, which fails if another version was committed meanwhile.
+   *
+   * @param kept
+   *   live files with their new log entries, which the caller has checked; they are added to the
+   *   commit
    */
-  private[writercompat] def upgradeTo(target: Metadata, needed: Protocol): Unit = {
+  private[writercompat] def upgradeTo(
+      target: Metadata,
+      needed: Protocol,
+      kept: => Iterator[AddFile]
+  ): Unit = {
     require(newMetadata.isEmpty && switchesOn(target), "the target does not switch the feature on")
     newMetadata = Some(target)
     newProtocol = Some(needed)
+    checkedFiles = () => kept
     // The caller has checked it together with the other parts of an upgrade.
     accepted = Some(tableState)
   }
@@ -268,7 +279,7 @@ class GuardedTransaction(
           super.commitLarge(
             spark,
             // Checked while they are written; the commit becomes visible only as a whole.
-            checked(nonProtocolMetadataActions),
+            checked(nonProtocolMetadataActions) ++ checkedFiles(),
             newProtocolOpt,
             op,
             context,
@@ -356,7 +367,10 @@ class GuardedTransaction(
       val after =
         TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
       val change = TableChange(stateOf(won), after, kind(resolved.op))
-      if (isGuarded(resolved.metadata)) refuseFirst(after, after.violations)
+      // Mostly the state is the one that was checked before the race.
+      val isChecked = resolved.metadata == metadata && resolved.protocol == protocol &&
+        accepted.exists(_ eq tableState)
+      if (isGuarded(resolved.metadata) && !isChecked) refuseFirst(after, after.violations)
       if (guardedBefore) checkChange(change)
     }
   }
@@ -509,28 +523,29 @@ class GuardedTransaction(
 
   private lazy val profile = TableStates.profile(spark)
 
-  private var latest: Option[(Metadata, Protocol, Moment, TableState)] = None
+  // The states of the last two updates, each with the violations that were computed for it.
+  private var known = Vector.empty[((Metadata, Protocol, Moment), TableState)]
 
-  // Cached, because every check of a commit uses it, and a wide table has many nodes.
-  private def tableState: TableState = latest match {
-    case Some((m, p, when, state)) if (m eq metadata) && (p eq protocol) && when == moment => state
-    case _                                                                                 =>
-      val state = stateWith(metadata)
-      latest = Some((metadata, protocol, moment, state))
-      state
-  }
+  private def tableState: TableState = stateWith(metadata)
 
+  // Cached, because Delta updates the metadata of a commit several times, mostly to an equal one.
   private def stateWith(metadata: Metadata): TableState =
-    TableStates
-      .of(
-        tableName,
-        moment,
-        protocol,
-        metadata,
-        profile,
-        previous = Option.when(wasGuarded)(before)
-      )
-      .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+    known
+      .collectFirst { case (key, state) if key == ((metadata, protocol, moment)) => state }
+      .getOrElse {
+      val state = TableStates
+        .of(
+          tableName,
+          moment,
+          protocol,
+          metadata,
+          profile,
+          previous = Option.when(wasGuarded)(before)
+        )
+        .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+      known = ((metadata, protocol, moment), state) +: known.take(1)
+      state
+    }
 
   private lazy val before: TableState = stateOf(snapshot)
 
@@ -575,7 +590,7 @@ class GuardedTransaction(
     if (isGuarded(declared))
       refuseFirst(
         table,
-        table.contract.rules.declaration.iterator.flatMap(_.check(table)),
+        table.violationsOf(table.contract.rules.declaration),
         if (creating || overwritingSchema || !wasGuarded) ofChange ++ ofFeatures(declared, table)
         else table.contract.rules.check(TableChange(before, table, ChangeKind.Ordinary))
       )

@@ -5,7 +5,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{DeltaCommand, VacuumCommand, VacuumCommandImpl}
-import org.apache.spark.sql.delta.writercompat.feature.Weaving
+import org.apache.spark.sql.delta.writercompat.feature.WovenClass
 import org.apache.spark.util.{Clock, SerializableConfiguration}
 import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
@@ -19,27 +19,11 @@ import scala.annotation.unused
  * stay. That one call goes to [[VacuumGuard.validFiles]] instead, along with the table, by a change
  * to the bytes of the command.
  */
-object VacuumGuard {
+object VacuumGuard
+    extends WovenClass("org.apache.spark.sql.delta.commands.VacuumCommand$", classOf[DeltaCommand]) {
 
   private val method = "getValidFilesFromSnapshot"
-  private val targetClass = "org.apache.spark.sql.delta.commands.VacuumCommand$"
-  private val target = Weaving.internalName(targetClass)
-
-  @volatile private var defined = false
-
-  /** Whether the changed class is in use. */
-  def isDefined: Boolean = defined
-
-  /**
-   * Defines the changed class in Delta's class loader.
-   *
-   * @throws java.lang.LinkageError
-   *   if Delta loaded the class before
-   */
-  def define(): Unit = if (!defined) {
-    Weaving.define(targetClass, classOf[DeltaCommand])(weave)
-    defined = true
-  }
+  private val target = "org/apache/spark/sql/delta/commands/VacuumCommand$"
 
   /** Called by VACUUM in place of Delta's method for the files that must stay. */
   def validFiles(
@@ -73,41 +57,32 @@ object VacuumGuard {
     new PublishedFiles(spark, table).withNeeded(valid, deletedBefore, dryRun)
   }
 
-  /** The bytes of the class with its one call changed. */
-  private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
-    var woven = 0
-    val changed = Weaving.methods(original) { (access, _, desc, next) =>
-      new MethodVisitor(Opcodes.ASM9, next) {
-        override def visitMethodInsn(
-            opcode: Int,
-            owner: String,
-            called: String,
-            calledDesc: String,
-            isInterface: Boolean
-        ): Unit =
-          if (owner != target || called != method)
-            super.visitMethodInsn(opcode, owner, called, calledDesc, isInterface)
-          else {
-            woven += 1
-            val isStatic = (access & Opcodes.ACC_STATIC) != 0
-            super.visitVarInsn(Opcodes.ALOAD, parameter(desc, isStatic, tableType))
-            super.visitVarInsn(Opcodes.ILOAD, parameter(desc, isStatic, Type.BOOLEAN_TYPE))
-            super.visitMethodInsn(
-              Opcodes.INVOKESTATIC,
-              forwarder,
-              "validFiles",
-              extended(calledDesc),
-              false
-            )
-          }
-      }
+  // One call goes here, with more arguments.
+  override protected def changing(
+      access: Int,
+      name: String,
+      descriptor: String,
+      next: MethodVisitor,
+      changes: () => Unit
+  ): MethodVisitor =
+    new MethodVisitor(Opcodes.ASM9, next) {
+      override def visitMethodInsn(
+          opcode: Int,
+          owner: String,
+          called: String,
+          calledDescriptor: String,
+          isInterface: Boolean
+      ): Unit =
+        if (owner != target || called != method)
+          super.visitMethodInsn(opcode, owner, called, calledDescriptor, isInterface)
+        else {
+          changes()
+          val isStatic = (access & Opcodes.ACC_STATIC) != 0
+          super.visitVarInsn(Opcodes.ALOAD, parameter(descriptor, isStatic, tableType))
+          super.visitVarInsn(Opcodes.ILOAD, parameter(descriptor, isStatic, Type.BOOLEAN_TYPE))
+          call(next, "validFiles", extended(calledDescriptor))
+        }
     }
-    if (woven != 1) throw new IllegalStateException(s"$targetClass has $woven calls of $method")
-    changed
-  }
-
-  // The class in which scalac puts this object's methods as static ones.
-  private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 
   private val tableType = Type.getType(classOf[DeltaTableV2])
 
@@ -115,7 +90,7 @@ object VacuumGuard {
   private def parameter(descriptor: String, isStatic: Boolean, wanted: Type): Int = {
     val types = Type.getArgumentTypes(descriptor).toSeq
     if (types.count(_ == wanted) != 1)
-      throw new IllegalStateException(s"$targetClass calls $method where $wanted is not told")
+      throw new IllegalStateException(s"$target calls $method where $wanted is not told")
     (if (isStatic) 0 else 1) + types.takeWhile(_ != wanted).map(_.getSize).sum
   }
 

@@ -14,7 +14,7 @@ import scala.util.Try
 object FeatureFacts {
 
   private def flag(key: String): (String, String => Boolean) =
-    key -> ((value: String) => value.trim.equalsIgnoreCase("true"))
+    (key, WriterCompat.isTrue)
 
   // The property that switches a feature on, and the values that mean on.
   private val switches: Map[String, (String, String => Boolean)] =

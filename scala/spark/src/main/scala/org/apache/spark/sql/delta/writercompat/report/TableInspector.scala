@@ -16,11 +16,15 @@ import org.icebergwritercompat.report.{
   Finding,
   Judgement,
   ReportKind,
-  TableReport,
-  Verdict
+  TableReport
 }
 import org.icebergwritercompat.rules.{FileRules, NameRules}
-import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
+import org.apache.spark.sql.delta.writercompat.datafiles.{
+  DataFileAudit,
+  FileHistory,
+  FooterQuestion,
+  LiveFiles
+}
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, TableStates}
 
 import java.time.Instant
@@ -66,16 +70,26 @@ final class TableInspector(spark: SparkSession) {
   }
 
   /** The same, including the footers of at most `most` data files. */
-  def verify(
+  def verify[R](
       name: String,
       version: Option[Long],
       most: Option[Long],
-      enabling: (DeltaTableV2, Snapshot) => EnablingFact
+      enabling: (DeltaTableV2, Snapshot) => FooterQuestion[R, EnablingFact]
   ): TableReport = {
     val table = DeltaTables.find(spark, name)
     val snapshot = snapshotOf(table, version)
-    val audit = DataFileAudit.run(spark, snapshot, stateOf(table, snapshot), most)
-    val sampled = audit.filesRead < audit.filesLive
+    val state = stateOf(table, snapshot)
+    val question = DataFileAudit.question(state, snapshot.numOfFiles)
+    val sampled = most.exists(_ < snapshot.numOfFiles)
+    // What it takes to switch the feature on depends on all files.
+    val (audit, exact) =
+      if (state.isEnabled || sampled)
+        DataFileAudit.run(spark, snapshot, state, question, most) -> None
+      else {
+        val both = question.and(enabling(table, snapshot))
+        val (audit, fact) = DataFileAudit.run(spark, snapshot, state, both, None)
+        audit -> Some(fact)
+      }
     val report =
       checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
     val published = if (version.isEmpty) SparkPublishing.problems(spark, table) else Nil
@@ -85,10 +99,9 @@ final class TableInspector(spark: SparkSession) {
       facts =
         if (sampled) report.facts
         else
-          report.facts.copy(enabling = report.facts.enabling match {
-            case on if on.verdict == Verdict.Enabled => on.copy(exact = true)
-            case _                                   => enabling(table, snapshot)
-          })
+          report.facts.copy(enabling =
+            exact.getOrElse(report.facts.enabling.copy(exact = true))
+          )
     )
   }
 

@@ -4,13 +4,13 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.iceberg.Schema
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.DeltaLog
-import org.apache.spark.sql.delta.writercompat.datafiles.DataFileAudit
+import org.apache.spark.sql.delta.writercompat.datafiles.FooterScan
 import org.apache.spark.sql.delta.writercompat.read.{Described, Footers}
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.iceberg.source.AddedFile
 import org.icebergwritercompat.iceberg.translate.{DeltaStatistics, FooterMetrics}
-import org.icebergwritercompat.model.{DataFile, FileStatistics, PhysicalNameTree}
+import org.icebergwritercompat.model.{DataFile, FileStatistics}
 
 /**
  * A file that is to be added, after its footer was read.
@@ -58,7 +58,7 @@ private[writercompat] object AddedDataFiles {
       collected: Set[Int],
       files: Seq[AddedFile]
   ): Seq[JudgedFile] = {
-    val judge = new FooterJudge(
+    val judge = new AddedFileJudge(
       table.copy(previous = None, asItIs = None),
       schema,
       collected,
@@ -71,7 +71,7 @@ private[writercompat] object AddedDataFiles {
       Described(spark, s"Reading the footers of ${files.size} files for ${table.name}") {
         val context = spark.sparkContext
         val shared = context.broadcast(new SerializableConfiguration(log.newDeltaHadoopConf()))
-        val tasks = DataFileAudit.tasks(spark, files.size.toLong)
+        val tasks = FooterScan.tasks(spark, files.size.toLong)
         context
           .parallelize(files, tasks)
           .mapPartitions(_.map(judge(_, shared.value.value)))
@@ -81,7 +81,7 @@ private[writercompat] object AddedDataFiles {
   }
 }
 
-private final class FooterJudge(
+private final class AddedFileJudge(
     table: TableState,
     schema: Schema,
     collected: Set[Int],
@@ -89,9 +89,9 @@ private final class FooterJudge(
 ) extends Serializable {
 
   def apply(file: AddedFile, configuration: Configuration): JudgedFile = {
-    val footer = Footers.read(folder, file.path, configuration)
+    val footer = Footers.read(folder, file.path, configuration, Some(file.size))
     val claimed = FileStatistics
-      .parse(file.statistics, PhysicalNameTree(Map.empty))
+      .parse(file.statistics)
       .flatMap(_.rowCount)
     val read = DataFile(file.path, file.partitionValues, file.size, claimed, footer)
     val broken = table.contract.rules.check(table, read).toSeq.map { violation =>
