@@ -6,6 +6,7 @@ import org.apache.iceberg.exceptions._
 import org.apache.iceberg.expressions.Expressions
 import org.apache.iceberg.types.Types
 import org.apache.iceberg.types.Types.NestedField
+import org.apache.spark.sql.functions.col
 import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{FolderListing, TestTable}
 
@@ -412,7 +413,7 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assert(count(table) == values.size)
     withConf("spark.sql.datetime.java8API.enabled" -> "true")(assertSame(table))
     odd.foreach { text =>
-      val found = spark.table(table.name).where(spark.table(table.name)("ps") === text)
+      val found = spark.table(table.name).where(col("ps") === text)
       assert(found.count() == 1, text)
     }
     assert(rows(s"SELECT v FROM ${table.name} WHERE ps IS NULL AND pt IS NULL") == Set("[99]"))
