@@ -9,7 +9,12 @@ import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.SupportedTypes
 import org.slf4j.LoggerFactory
-import org.icebergwritercompat.iceberg.metadata.{DefinitionStamp, ManifestMerging, MetadataTimes}
+import org.icebergwritercompat.iceberg.metadata.{
+  ClientProperties,
+  DefinitionStamp,
+  ManifestMerging,
+  MetadataTimes
+}
 import org.icebergwritercompat.iceberg.source.{
   AddedFile,
   CommitMark,
@@ -27,9 +32,13 @@ import org.icebergwritercompat.iceberg.target.{
   SnapshotHistory,
   StagedOperations
 }
-import org.icebergwritercompat.iceberg.translate.{IcebergMetrics, IcebergSchemas, PartitionValues}
+import org.icebergwritercompat.iceberg.translate.{
+  DataFilePaths,
+  IcebergMetrics,
+  IcebergSchemas,
+  PartitionValues
+}
 
-import java.net.URI
 import java.util.UUID
 import java.util.concurrent.atomic.LongAdder
 import java.util.concurrent.{
@@ -270,6 +279,52 @@ final class IcebergPublisher(
   ): Option[Published] = {
     val base = operations.current()
     val prepared = definition.fold(base)(define(Some(base), _))
+    adopted(Some(base), prepared, commit, definition, totals)
+      .orElse(appended(base, prepared, commit, definition, totals))
+  }
+
+  /**
+   * Publishes the commit that a table began with, by the snapshots of the Iceberg client that made
+   * it.
+   *
+   * @return
+   *   `None`, and nothing has happened, if it has none or they do not fit to it
+   */
+  def create(
+      commit: DeltaCommit,
+      definition: TableDefinition,
+      totals: FileTotals
+  ): Option[Published] =
+    adopted(None, define(None, definition), commit, Some(definition), totals)
+
+  // The files are the client's, so that nothing is left of this if it fails.
+  private def adopted(
+      base: Option[TableMetadata],
+      prepared: TableMetadata,
+      commit: DeltaCommit,
+      definition: Option[TableDefinition],
+      totals: FileTotals
+  ): Option[Published] =
+    commit.client
+      .flatMap(new ClientAdoption(root, operations.io).of(prepared, commit, _, totals))
+      .map { snapshots =>
+        this.commit(
+          base,
+          definition,
+          snapshots.lastOption,
+          commit.version,
+          before = snapshots.dropRight(1)
+        )
+        Published(snapshots.size, commit.added.size.toLong, commit.removed.size.toLong)
+      }
+
+  private def appended(
+      base: TableMetadata,
+      prepared: TableMetadata,
+      commit: DeltaCommit,
+      definition: Option[TableDefinition],
+      totals: FileTotals
+  ): Option[Published] = {
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
       mergeManifests(staged)
@@ -442,7 +497,8 @@ final class IcebergPublisher(
       definition: Option[TableDefinition],
       snapshot: Option[Snapshot],
       version: DeltaVersion,
-      common: Option[CommitMark] = None
+      common: Option[CommitMark] = None,
+      before: Seq[Snapshot] = Nil
   ): Unit = {
     val prepared =
       definition.fold(builderOf(base.get))(changed => defining(base, changed))
@@ -469,6 +525,9 @@ final class IcebergPublisher(
     // That of another version would tell nothing.
     if (version.commit.isEmpty) prepared.removeProperties(java.util.Set.of(DeltaCommitProperty))
     if (snapshot.isEmpty) base.foreach(stepBack(_, prepared, common))
+    before.foreach { made =>
+      prepared.addSnapshot(MetadataTimes.dated(base, made, made.timestampMillis))
+    }
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(
         MetadataTimes.dated(base, made, version.timestamp),
@@ -579,6 +638,11 @@ final class IcebergPublisher(
       )
     val loose = IcebergMetrics.looselyBounded(schema).map(metricsPrefix + _)
     val stale = known.fold(Set.empty[String])(_.properties.asScala.keySet.toSet)
+    val ofClients = ClientProperties.published(definition.properties)
+    val listed = known.fold(Set.empty[String])(ClientProperties.listed)
+    val noted = Option.when(ofClients.nonEmpty || listed.nonEmpty) {
+      ClientProperties.ListProperty -> ClientProperties.list(ofClients.keys)
+    }
     val builder = known
       .map(builderOf)
       .getOrElse(
@@ -589,9 +653,14 @@ final class IcebergPublisher(
       )
       .setCurrentSchema(schema, lastColumnId)
       .setDefaultPartitionSpec(spec)
-      .removeProperties(stale.filter(_.startsWith(metricsPrefix)).diff(loose.toSet).asJava)
+      .removeProperties(
+        (stale.filter(_.startsWith(metricsPrefix)).diff(loose.toSet) ++
+          (listed -- ofClients.keySet)).asJava
+      )
       .setProperties(
-        (loose.map(_ -> "counts").toMap + (DeltaTableProperty -> definition.id)).asJava
+        (ofClients ++ noted ++ loose.map(
+          _ -> "counts"
+        ) + (DeltaTableProperty -> definition.id)).asJava
       )
     if (base.isEmpty) builder.setDefaultSortOrder(SortOrder.unsorted) else builder
   }
@@ -650,31 +719,10 @@ final class IcebergPublisher(
 
     private val metrics = new IcebergMetrics(table.schema, table.spec)
 
+    private val paths = new DataFilePaths(root)
+
     /** The path that Iceberg readers open. */
-    def location(path: String): String =
-      if (isPlain(path)) s"$rootPrefix$path"
-      else {
-        val file = new Path(new URI(path))
-        (if (file.toUri.isAbsolute) file else new Path(root, file)).toString
-      }
-
-    private val rootPrefix = new Path(root, "x").toString.stripSuffix("x")
-
-    // Nothing in it is encoded, and nothing leads elsewhere.
-    private def isPlain(path: String): Boolean = {
-      var at = 0
-      var before = '/'
-      var plain = true
-      while (plain && at < path.length) {
-        val char = path.charAt(at)
-        plain = char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' ||
-          char >= '0' && char <= '9' || char == '-' || char == '_' || char == '=' ||
-          (char == '.' || char == '/') && before != '/'
-        before = char
-        at += 1
-      }
-      plain && before != '/'
-    }
+    def location(path: String): String = paths.location(path)
 
     def of(file: AddedFile): DataFile = {
       val tuple = PartitionValues.tuple(table.spec, file.partitionValues) match {

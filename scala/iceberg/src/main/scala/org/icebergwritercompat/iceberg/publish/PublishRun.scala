@@ -88,7 +88,7 @@ private[publish] final class PublishRun(
 
   private def goOn(newest: TableAtVersion): Unit =
     publisher.publishedVersion match {
-      case None => count(publisher.create(newest.version, newest.definition, live(newest)))
+      case None                                     => count(begun(newest))
       case Some(version) if version > newest.number =>
         // Another publisher may have seen a newer version, but then the log has it by now.
         if (source.newest().number < version)
@@ -99,6 +99,22 @@ private[publish] final class PublishRun(
           case None             => follow(version, newest)
         }
     }
+
+  // A table that an Iceberg client has made begins with the client's snapshots.
+  private def begun(newest: TableAtVersion): Published = {
+    val first = Option
+      .when(newest.number == 0)(source.commits(0, newest))
+      .flatMap(_.nextOption())
+      .filter(_.client.isDefined)
+    first.foreach { commit =>
+      val rules = rulesOf(newest)
+      rules.refuse()
+      commit.added.foreach(rules.refuse(_))
+    }
+    first
+      .flatMap(publisher.create(_, newest.definition, newest.totals))
+      .getOrElse(publisher.create(newest.version, newest.definition, live(newest)))
+  }
 
   // To the last commit that Delta's log has too, or to new metadata if there is none.
   private def goBack(newest: TableAtVersion, divergence: LogDivergence): Unit = {
@@ -131,7 +147,7 @@ private[publish] final class PublishRun(
     val fits = commits(from + 1, newest, rules).forall { commit =>
       pending = commit.definition.orElse(pending)
       last = Some(commit.version)
-      !commit.changesFiles || {
+      commit.client.isEmpty && !commit.changesFiles || {
         val isNewest = commit.version.number == newest.number
         val totals = if (isNewest) newest.totals else FileTotals.unknown
         val appended = publisher.append(commit, pending, totals)

@@ -38,6 +38,10 @@ private[iceberg] object CatalogPlace {
 /** Where a table is published. */
 object PublishTargets {
 
+  /** The catalog in which metadata goes on, and the name of the table there; not of its folder. */
+  def elsewhere(metadata: TableMetadata): Option[(String, String)] =
+    CatalogPlace.of(metadata).map(place => (place.catalog, place.table))
+
   /**
    * The target that the settings of the session select.
    *

@@ -111,7 +111,7 @@ private[writercompat] object FooterScan {
   private val filesPerTask = 32
   private val tasksPerCore = 16
 
-  private def tasks(spark: SparkSession, files: Long): Int =
+  private[writercompat] def tasks(spark: SparkSession, files: Long): Int =
     math
       .min(files / filesPerTask + 1, spark.sparkContext.defaultParallelism.toLong * tasksPerCore)
       .toInt

@@ -47,6 +47,8 @@ import org.apache.spark.sql.delta.writercompat.read.{
 }
 import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
+import java.io.FileNotFoundException
+import java.nio.file.NoSuchFileException
 import java.util.ConcurrentModificationException
 import scala.util.control.NonFatal
 import scala.util.{Try, Using}
@@ -295,18 +297,26 @@ class GuardedTransaction(
   }
 
   /** Whether this transaction made a version, even if it failed afterwards. */
-  private[writercompat] def isInLog(version: Long): Boolean = {
+  private[writercompat] def isInLog(version: Long): Boolean = madeVersion(version).getOrElse(false)
+
+  /** The same; a failure if the version exists and cannot be read. */
+  private[writercompat] def madeVersion(version: Long): Try[Boolean] = {
     val file = FileNames.unsafeDeltaFile(deltaLog.logPath, version)
-    // The file may be missing. Only the first lines of a large commit are read.
     Try {
+      // Of a large commit only the head is read.
       Using.resource(deltaLog.store.readAsIterator(file, deltaLog.newDeltaHadoopConf())) { lines =>
         lines.take(2).map(Action.fromJson).exists {
           case info: CommitInfo => info.txnId.contains(txnId)
           case _                => false
         }
       }
-    }.getOrElse(false)
+    }.recover { case _: FileNotFoundException | _: NoSuchFileException => false }
   }
+
+  private var exact = false
+
+  /** Commits the version after the one that was read, or nothing, whatever else was committed. */
+  private[writercompat] def exactly(): Unit = exact = true
 
   override protected def checkForConflicts(
       checkVersion: Long,
@@ -314,6 +324,7 @@ class GuardedTransaction(
       attemptNumber: Int,
       commitIsolationLevel: IsolationLevel
   ): (Long, CurrentTransactionInfo) = {
+    if (exact) throw new OvertakenCommit(readVersion)
     val result @ (nextVersion, resolved) =
       try
         super.checkForConflicts(
@@ -646,6 +657,10 @@ class GuardedTransaction(
 
   private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
 }
+
+/** Another commit came before one that was to be the next. */
+private[writercompat] final class OvertakenCommit(read: Long)
+    extends ConcurrentModificationException(s"Version ${read + 1} is committed already")
 
 /** Creates guarded transactions. */
 object GuardedTransaction {

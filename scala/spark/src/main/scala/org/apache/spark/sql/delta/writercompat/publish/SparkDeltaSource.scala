@@ -11,6 +11,7 @@ import org.apache.spark.sql.delta.writercompat.read.{CommitIds, TableStates}
 import org.icebergwritercompat.contract.{Moment, TableState}
 import org.icebergwritercompat.iceberg.source.{
   AddedFile,
+  ClientSnapshots,
   CommitId,
   DeltaCommit,
   DeltaSource,
@@ -103,7 +104,11 @@ private[writercompat] final class SparkDeltaSource(
       changed.zip(state).map { case (metadata, state) => TableDefinition.of(metadata.id, state) },
       actions.collect { case add: AddFile => SparkDeltaSource.added(add) },
       actions.collect { case remove: RemoveFile => RemovedFile(remove.path, remove.dataChange) },
-      state
+      state,
+      actions
+        .collectFirst { case info: CommitInfo => info }
+        .flatMap(_.tags)
+        .flatMap(ClientSnapshots.in)
     )
   }
 

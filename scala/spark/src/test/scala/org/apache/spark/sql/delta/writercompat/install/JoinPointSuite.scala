@@ -21,7 +21,8 @@ import org.apache.spark.sql.delta.writercompat.feature.{
 import org.apache.spark.sql.delta.writercompat.guard.{
   ConvertGuard,
   GuardedTransaction,
-  GuardingObserver
+  GuardingObserver,
+  OvertakenCommit
 }
 import org.apache.spark.sql.delta.writercompat.publish.VacuumGuard
 import org.apache.spark.sql.execution.SparkPlan
@@ -651,6 +652,54 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     val newest = log.update()
     assert(newest.transactions == Map("a" -> 7L))
     assert(newest.version == 1)
+  }
+
+  test(JoinPoints.Operations.id) {
+    val base = classOf[DeltaOperations.Operation]
+    assert(!base.isSealed && base.getPermittedSubclasses == null)
+    assert(!Modifier.isFinal(base.getModifiers))
+  }
+
+  test(JoinPoints.ExactCommit.id) {
+    val log = withCommits(1)
+    val late = log.startTransaction(None, Some(log.update()))
+    late.asInstanceOf[GuardedTransaction].exactly()
+    spark.sql(s"INSERT INTO delta.`${log.dataPath}` VALUES (7)").collect()
+    val operation = DeltaOperations.ManualUpdate
+    assertThrows[OvertakenCommit](late.commit(Nil, operation))
+    val next = log.startTransaction(None, Some(log.update()))
+    next.asInstanceOf[GuardedTransaction].exactly()
+    val version = next.commit(Nil, operation, Map("a" -> "b"))
+    val file = FileNames.unsafeDeltaFile(log.logPath, version)
+    val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+    val tags = actions.collectFirst { case info: CommitInfo => info.tags }.flatten
+    assert(tags.exists(_.get("a").contains("b")))
+  }
+
+  test(JoinPoints.TypeChanges.id) {
+    val log = withCommits(1)
+    spark.sql(
+      s"ALTER TABLE delta.`${log.dataPath}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    )
+    val transaction = log.startTransaction(None, Some(log.update()))
+    def of(dataType: DataType) = StructType(Seq(StructField("id", dataType)))
+    val changed =
+      TypeWideningMetadata.addTypeWideningMetadata(transaction, of(LongType), of(IntegerType))
+    assert(changed("id").metadata.contains("delta.typeChanges"))
+  }
+
+  test(JoinPoints.RemovedFiles.id) {
+    val file = withCommits(2).update().allFiles.collect().head
+    val removed = file.removeWithTimestamp(7L, dataChange = false)
+    assert(removed.path == file.path && removed.deletionTimestamp.contains(7L))
+    assert(!removed.dataChange && removed.size.contains(file.size))
+  }
+
+  test(JoinPoints.NewestSeen.id) {
+    val log = withCommits(1)
+    val before = log.update().version
+    spark.sql(s"INSERT INTO delta.`${log.dataPath}` VALUES (7)").collect()
+    assert(log.unsafeVolatileSnapshot.version == before + 1)
   }
 
   test(JoinPoints.FilesAsRows.id) {
