@@ -11,7 +11,8 @@ object DataAction {
    * @param repeated
    *   whether the same commit adds the same path already
    * @param isWithinReach
-   *   whether the session has a file system for the scheme and host of the path, or the path has none
+   *   whether the session has a file system for the scheme and host of the path, or the path has
+   *   none
    */
   final case class Added(
       path: String,

@@ -57,8 +57,8 @@ object TypePromotion {
         })
 
   /**
-   * The metadata of a field without, for each path, the changes up to the last one that Iceberg does
-   * not have. Valid only if no live file is older than that change.
+   * The metadata of a field without, for each path, the changes up to the last one that Iceberg
+   * does not have. Valid only if no live file is older than that change.
    */
   def withoutUnreadable(field: Metadata): Metadata = {
     val changes = recorded(field)

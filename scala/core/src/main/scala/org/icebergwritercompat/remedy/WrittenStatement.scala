@@ -15,11 +15,12 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.remedy.Remedy.{Declared, Door}
 
 /**
- * Applies changes to the text of a statement that a user wrote; the rest of the text is not changed.
+ * Applies changes to the text of a statement that a user wrote; the rest of the text is not
+ * changed.
  *
- * Supports CREATE, REPLACE, ADD COLUMNS and SET TBLPROPERTIES. The parts of a statement are found by
- * the rule names of Spark's grammar, which are the same in all Spark lines, unlike the classes of
- * its parser.
+ * Supports CREATE, REPLACE, ADD COLUMNS and SET TBLPROPERTIES. The parts of a statement are found
+ * by the rule names of Spark's grammar, which are the same in all Spark lines, unlike the classes
+ * of its parser.
  */
 private[remedy] object WrittenStatement {
 

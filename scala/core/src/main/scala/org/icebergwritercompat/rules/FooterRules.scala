@@ -169,7 +169,10 @@ object FooterRules {
       val ownNames = column.node.path.last +: column.node.physicalName.toSeq
       def otherName = table.fieldsByPhysicalName.get(name).filterNot(_ => ownNames.contains(name))
       wrongId(column).orElse(otherName.map { other =>
-        Problem.at(column, s"has its field id on the field with the name of ${other.sqlPath}, $name")
+        Problem.at(
+          column,
+          s"has its field id on the field with the name of ${other.sqlPath}, $name"
+        )
       })
     }
 
@@ -375,7 +378,13 @@ object FooterRules {
         val name = SchemaNode.sqlPath(field.path)
         field.id match {
           case None =>
-            Some(Problem.at(field, None, s"it has the column $name, which is not a column of the table"))
+            Some(
+              Problem.at(
+                field,
+                None,
+                s"it has the column $name, which is not a column of the table"
+              )
+            )
           case Some(id) if id > columns.table.maxColumnId =>
             Some(
               Problem.at(

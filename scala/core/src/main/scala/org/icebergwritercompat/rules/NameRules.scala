@@ -114,7 +114,9 @@ object NameRules {
       case _               => table.columns.filter(isReserved).map(reserved(this, table, _))
     }
 
-    /** The columns with reserved names of a table that has the feature: a warning, not a refusal. */
+    /**
+     * The columns with reserved names of a table that has the feature: a warning, not a refusal.
+     */
     def ofExisting(table: TableState): Seq[Violation] = check(table.copy(moment = Moment.Enabling))
   }
 

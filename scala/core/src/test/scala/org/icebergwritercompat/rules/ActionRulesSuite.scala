@@ -114,7 +114,11 @@ class ActionRulesSuite extends StepSuite {
     refuses(AppendOnlyKeepsRows, s"rows that leave, with ${shape.name}")(appended)(
       Removed("part-0.parquet", dataChange = true)
     ) {
-      bad(AppendOnlyKeepsRows, "it is removed together with its rows", set("delta.appendOnly", "false"))
+      bad(
+        AppendOnlyKeepsRows,
+        "it is removed together with its rows",
+        set("delta.appendOnly", "false")
+      )
     }
     passes(AppendOnlyKeepsRows, s"files that are rewritten, with ${shape.name}")(appended)(
       Removed("part-0.parquet", dataChange = false)
@@ -292,8 +296,12 @@ class ActionRulesSuite extends StepSuite {
   )
     .foreach { case ((what, json), name) =>
       refuses(StatisticsByPhysicalName, what)(dropped)(stats(dropped)(json)) {
-        bad(StatisticsByPhysicalName, s"its statistics have the key $name, which is not a " +
-          "physical name", copy)
+        bad(
+          StatisticsByPhysicalName,
+          s"its statistics have the key $name, which is not a " +
+            "physical name",
+          copy
+        )
       }
     }
   passes(StatisticsByPhysicalName, "a column that was dropped")(dropped)(
@@ -302,7 +310,11 @@ class ActionRulesSuite extends StepSuite {
   refuses(StatisticsByPhysicalName, "a wrong name beside a dropped column")(dropped)(
     stats(dropped)("""{"minValues":{"col-8":1,"a":1}}""")
   ) {
-    bad(StatisticsByPhysicalName, "its statistics have the key a, which is not a physical name", copy)
+    bad(
+      StatisticsByPhysicalName,
+      "its statistics have the key a, which is not a physical name",
+      copy
+    )
   }
 
   // D4

@@ -103,7 +103,8 @@ object RulesPage {
     val fix = line.stripPrefix("Run: ")
     val language = if (fix.startsWith("enable_")) "python" else "sql"
     val purpose =
-      if (fix.startsWith("DESCRIBE ")) "No statement fixes it. The commit that wrote the file is shown by"
+      if (fix.startsWith("DESCRIBE "))
+        "No statement fixes it. The commit that wrote the file is shown by"
       else "Remedy"
     s"$purpose:\n\n```$language\n$fix\n```"
   }

@@ -5,7 +5,6 @@ import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.iceberg.source.{
-  AddedFile,
   CommitMark,
   DeltaCommit,
   DeltaSource,
@@ -88,7 +87,10 @@ private[publish] final class PublishRun(
 
   private def goOn(newest: TableAtVersion): Unit =
     publisher.publishedVersion match {
-      case None => count(publisher.create(newest.version, newest.definition, live(newest)))
+      case None =>
+        val rules = rulesOf(newest)
+        rules.refuse()
+        count(publisher.create(newest.version, newest.definition, newest.live, rules))
       case Some(version) if version > newest.number =>
         // Another publisher may have seen a newer version, but then the log has it by now.
         if (source.newest().number < version)
@@ -165,14 +167,15 @@ private[publish] final class PublishRun(
   }
 
   // Not commit by commit, but as the difference between the live files and the published ones.
-  private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit =
-    count(publisher.reconcile(newest.version, newest.definition, live(newest), common))
-
-  // One pass over the files, which also checks the rules.
-  private def live(version: TableAtVersion): Iterator[AddedFile] = {
-    val rules = rulesOf(version)
+  private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit = {
+    val rules = rulesOf(newest)
     rules.refuse()
-    version.live.map { file => rules.refuse(file); file }
+    val live = newest.live.map { decode =>
+      val file = decode()
+      rules(file)
+      file
+    }
+    count(publisher.reconcile(newest.version, newest.definition, live, common))
   }
 
   private def rulesOf(version: TableAtVersion): PublishRules =

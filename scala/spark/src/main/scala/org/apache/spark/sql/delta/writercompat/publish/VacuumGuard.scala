@@ -13,11 +13,11 @@ import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
 import scala.annotation.unused
 
 /**
- * Keeps VACUUM from what readers of Iceberg need.
+ * Keeps VACUUM from deleting files that Iceberg readers need.
  *
- * Delta's VACUUM in all its kinds, from SQL and from a program, asks one method which files must
- * stay. That one call goes to [[VacuumGuard.validFiles]] instead, along with the table, by a change
- * to the bytes of the command.
+ * Every VACUUM of Delta, from SQL and from a program, asks one method which files must stay. The
+ * byte code of the command is changed so that this call goes to [[VacuumGuard.validFiles]], with
+ * the table as an additional argument.
  */
 object VacuumGuard {
 
@@ -41,7 +41,7 @@ object VacuumGuard {
     defined = true
   }
 
-  /** Called by VACUUM in place of Delta's method for the files that must stay. */
+  /** The files that must stay; VACUUM calls this instead of Delta's method. */
   def validFiles(
       @unused command: VacuumCommand.type,
       spark: SparkSession,
@@ -54,7 +54,7 @@ object VacuumGuard {
       table: DeltaTableV2,
       dryRun: Boolean
   ): VacuumCommand.ValidFilesResult = {
-    // It refuses a retention that is too short, before anything is done.
+    // Delta's method refuses a retention that is too short, so it is called first.
     val valid = MalformedLog.explainedStep(spark, TableStates.nameOf(table), snapshot) {
       VacuumedFiles.valid(
         spark,
@@ -73,7 +73,7 @@ object VacuumGuard {
     new PublishedFiles(spark, table).withNeeded(valid, deletedBefore, dryRun)
   }
 
-  /** The bytes of the class with its one call changed. */
+  /** The class file of the command with that call changed. */
   private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
     var woven = 0
     val changed = Weaving.methods(original) { (access, _, desc, next) =>
@@ -106,12 +106,12 @@ object VacuumGuard {
     changed
   }
 
-  // The class in which scalac puts this object's methods as static ones.
+  // The class that has static forwarders to the methods of this object.
   private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 
   private val tableType = Type.getType(classOf[DeltaTableV2])
 
-  /** Where the one parameter of this type is among the local variables. */
+  /** The local variable that holds the only parameter of this type. */
   private def parameter(descriptor: String, isStatic: Boolean, wanted: Type): Int = {
     val types = Type.getArgumentTypes(descriptor).toSeq
     if (types.count(_ == wanted) != 1)
@@ -119,7 +119,7 @@ object VacuumGuard {
     (if (isStatic) 0 else 1) + types.takeWhile(_ != wanted).map(_.getSize).sum
   }
 
-  // What was the object of the call comes first.
+  // A static call has the receiver of the original call as its first argument.
   private def extended(descriptor: String): String = Type.getMethodDescriptor(
     Type.getReturnType(descriptor),
     Type.getObjectType(target) +: Type.getArgumentTypes(descriptor) :+ tableType :+

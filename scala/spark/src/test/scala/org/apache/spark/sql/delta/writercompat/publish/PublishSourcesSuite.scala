@@ -37,7 +37,7 @@ class PublishSourcesSuite extends PublishedSuite {
     Using.resource(iceberg(folder).newScan.includeColumnStats.planFiles()) { tasks =>
       tasks.asScala.map { task =>
         val data = task.file
-        Seq(
+        Seq[Any](
           folder.relativize(file(data.location)).toString,
           data.partition,
           data.fileSizeInBytes,
