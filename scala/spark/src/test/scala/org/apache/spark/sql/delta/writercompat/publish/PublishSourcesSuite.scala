@@ -32,7 +32,7 @@ class PublishSourcesSuite extends PublishedSuite {
   private def rowsOf(folder: Path): Seq[String] =
     Using.resource(IcebergGenerics.read(iceberg(folder)).build())(_.asScala.map(plain).toSeq.sorted)
 
-  /** All that a scan is told of each file; the folder of the table left out. */
+  /** All that a scan has of each file, without the folder of the table. */
   private def filesOf(folder: Path): Set[Seq[String]] =
     Using.resource(iceberg(folder).newScan.includeColumnStats.planFiles()) { tasks =>
       tasks.asScala.map { task =>
@@ -142,12 +142,14 @@ class PublishSourcesSuite extends PublishedSuite {
       }
       assert(rowsOf(table.folder) == inDelta(spark.table(table.name)))
       assert(publishedVersion(table) == table.log.version)
-      // A first publish of the version that readers see has the same files and metrics.
-      val files = filesOf(table.folder)
+      // A first publish of the same version has the same files and metrics. It also counts the values
+      // of the new column in files from before, which were published without it.
+      def withoutCounts(folder: Path) = filesOf(folder).map(_.patch(4, Nil, 1))
+      val files = withoutCounts(table.folder)
       val again = copied(table.folder)
       Using.resource(Files.list(again.resolve("metadata")))(_.forEach(Files.delete(_)))
       new LogFolderSource(again).publishing.publish()
-      assert(filesOf(again) == files)
+      assert(withoutCounts(again) == files)
     }
   }
 
