@@ -12,15 +12,16 @@ $(error SPARK must be 4.0, 4.1 or 4.2, but is '$(SPARK)')
 endif
 
 line = spark$(subst .,,$(1))
+staging := spark40/stage spark41/stage spark42/stage
 bin := .venv/bin
 sbt := build/sbt
 jars := python/iceberg_writer_compat/jars
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test lint format docs bench wheel clean distclean
+.PHONY: help setup stage demo test test-all lint lint-python check format docs bench wheel clean distclean
 
 help: ## Show what there is to run
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
 
@@ -28,15 +29,29 @@ demo: setup ## Make a table in a scratch folder, change it, publish it, and let 
 	@mkdir -p target
 	@$(bin)/python demo/demo.py 2>target/demo.log || { tail -n 30 target/demo.log >&2; exit 1; }
 
-test: setup ## Run every test; SPARK=4.0 or 4.2 runs the Scala tests of that Spark line
-	build/side_by_side scala "$(sbt) $(call line,$(SPARK))/test" \
-	  python "$(bin)/pytest -c python/pyproject.toml --rootdir . tests"
+pytest := $(bin)/pytest -c python/pyproject.toml --rootdir . -v -o console_output_style=count tests
+side_by_side := $(bin)/python build/side_by_side.py
 
-lint: setup ## Check the format and types of all code, with warnings as errors
+test: setup ## Run every test; SPARK=4.0 or 4.2 runs the Scala tests of that Spark line
+	$(side_by_side) scala "$(sbt) $(call line,$(SPARK))/test" python "$(pytest)"
+
+test-all: stage .tools/browser/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
+	$(side_by_side) scala "$(sbt) testAll" python "$(pytest)"
+
+lint-python: .venv/.installed
 	$(bin)/ruff check --config python/pyproject.toml python tests demo build
 	$(bin)/ruff format --check --config python/pyproject.toml python tests demo build
 	$(bin)/mypy --config-file python/pyproject.toml python/iceberg_writer_compat tests demo build
-	$(sbt) scalafmtCheckAll scalafmtSbtCheck $(call line,$(DEFAULT_SPARK))/Test/compile
+
+lint: setup lint-python ## Check the format and types of all code, with warnings as errors
+	$(sbt) "all scalafmtCheckAll scalafmtSbtCheck $(call line,$(DEFAULT_SPARK))/Test/compile"
+
+# What `lint` and `stage` do, in one sbt for all lines.
+check: .tools/launcher/sbt-launch.jar ## Check all code, and build the jars of all Spark lines
+	$(side_by_side) \
+	  scala "$(sbt) 'all scalafmtCheckAll scalafmtSbtCheck $(staging) $(call line,$(DEFAULT_SPARK))/Test/compile'" \
+	  python "$(MAKE) --no-print-directory lint-python"
+	@touch $(jars)/.staged $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2
 
 format: setup ## Format all code
 	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo build
@@ -49,7 +64,7 @@ docs: setup ## Write docs/rules.md anew, from the rules and their examples
 bench: setup ## Measure what the guard costs, as ratios in one run
 	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.bench.Benchmarks"
 
-stage: $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2 ## Build the jars of all Spark lines
+stage: $(jars)/.staged ## Build the jars of all Spark lines
 
 wheel: stage ## Build the Python wheel and source distribution into dist/
 	$(bin)/python -m build --outdir dist python
@@ -73,6 +88,11 @@ distclean: clean ## Remove what was built and what was installed
 	build/setup browser
 	@mkdir -p $(@D)
 	@touch $@
+
+# One sbt for all lines; `.staged-4.1` is what `setup` needs.
+$(jars)/.staged: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
+	$(sbt) "all $(staging)"
+	@touch $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2 $@
 
 $(jars)/.staged-%: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
 	$(sbt) $(call line,$*)/stage

@@ -100,7 +100,7 @@ def show(spark: SparkSession, folder: Path) -> None:
     title("What the log now says")
     show_log(folder)
 
-    title("Published as Iceberg, and read by engines that know nothing of Delta")
+    title("Published as Iceberg, and read by Iceberg readers")
     published = publish(spark, "orders")
     print(f"  {published.metadata_location}")
     show_proof(prove(spark, "orders", ["pyiceberg", "duckdb"], checks=["schema", "rows", "values"]))

@@ -41,6 +41,27 @@ final class LineProjects(l: SparkLine) extends CompositeProject {
     )
 
   override def componentProjects: Seq[Project] = Seq(core, iceberg, spark)
+
+  /** All tests of all layers. */
+  def allTests: Seq[Def.Initialize[Task[Unit]]] =
+    Seq(core / Test / test, iceberg / Test / test, spark / Test / test)
+
+  /** These suites of the layer `spark`; all other tests are only compiled. */
+  def suites(patterns: String*): Def.Initialize[Task[Unit]] =
+    (spark / Test / testOnly).toTask(patterns.mkString(" ", " ", ""))
+
+  /** These suites with each tested Delta but the one that everything is compiled against. */
+  def onOtherDeltas(patterns: String*): Seq[Def.Initialize[Task[Unit]]] =
+    l.deltas.tail.map { version =>
+      (spark / deltaTests(version) / testOnly).toTask(patterns.mkString(" ", " ", ""))
+    }
+}
+
+object LineProjects {
+
+  /** Runs tasks at once as far as their tags allow; fails if one of them has. */
+  def together(tasks: Seq[Def.Initialize[Task[Unit]]]): Def.Initialize[Task[Unit]] =
+    Def.Initialize.joinInitialize(tasks).join.apply(_.join.map(_ => ()))
 }
 
 /** How the layers are built, and what they are built with. */
@@ -114,6 +135,7 @@ object Layers {
       folder
     },
     Test / javaOptions ++= testJvmOptions.value,
+    Test / javaOptions ++= (if (l == SparkLine.spark41) Nil else fewTests),
     Test / envVars += "SPARK_LOCAL_IP" -> "127.0.0.1",
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF")
   )
@@ -181,6 +203,7 @@ object Layers {
       }
     ) ++ inConfig(deltaTests(version))(
       Defaults.testTasks ++ Seq(
+        javaOptions := (Test / javaOptions).value ++ fewTests,
         fullClasspath := {
           val others = (Test / fullClasspath).value
             .filterNot(_.get(moduleID.key).exists(_.organization == "io.delta"))
@@ -220,6 +243,10 @@ object Layers {
     folder
   }
 
+  // In a JVM that ends after a minute, the optimizing compiler takes longer than it saves; over the
+  // thousand tests of Spark 4.1 it is the other way round.
+  private val fewTests = Seq("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=128m")
+
   /** What Spark itself passes to a driver JVM of this Java version. */
   lazy val testJvmOptions = Def.task {
     val launcher = (Test / dependencyClasspath).value
@@ -235,7 +262,7 @@ object Layers {
           .invoke(null)
           .asInstanceOf[String]
       finally loader.close()
-    options.trim.split("\\s+").toSeq ++ Seq("-Xmx2g", "-Xss4m")
+    options.trim.split("\\s+").toSeq ++ Seq("-Xmx2g", "-Xss4m", "-XX:+UseSerialGC")
   }
 
   /** Puts the thin jar, Delta's own jars and Iceberg's where the Python package looks for them. */

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,6 +21,9 @@ from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
 from sessions import local_builder, reader_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# What every JVM begins with, whoever starts it.
+os.environ["SPARK_CONF_DIR"] = str(REPOSITORY / "tests" / "conf")
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +35,16 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> Iterator[SparkSession]:
     """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
-    builder = local_builder(warehouse).config("spark.jars", reader_jars())
+    builder = (
+        local_builder(warehouse)
+        .config("spark.jars", reader_jars())
+        # Compiling the many small queries would take longer than running them. Sessions in a JVM of
+        # their own generate code, as Spark does by default.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        # Over hundreds of tests the optimizing compiler pays.
+        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC")
+    )
     session = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
@@ -74,6 +87,44 @@ class Table:
     def create(self, columns: str = "a INT, b STRING", more: str = "") -> None:
         """Creates the table with the feature."""
         self.spark.sql(f"CREATE TABLE {self.name} ({columns}) USING delta {more} {PROPERTIES}")
+
+    def create_with(self, values: str, columns: str, more: str = "") -> None:
+        """Creates the table with the feature and these rows, which is a copy if there is one.
+
+        The first such table is made by statements; the others get its files and its entry in the
+        catalog.
+        """
+        kind = (values, columns, more)
+        if kind not in _originals:
+            name = f"original{len(_originals)}"
+            original = Table(self.spark, name, self.folder.with_name(name))
+            original.create(columns, more)
+            self.spark.sql(f"INSERT INTO {name} VALUES {values}")
+            _originals[kind] = original
+        original = _originals[kind]
+        # With their times, by which Delta dates its versions.
+        shutil.copytree(original.folder, self.folder)
+        jvm: Any = self.spark._jvm
+        catalog: Any = self.spark._jsparkSession.sessionState().catalog()
+        names = jvm.org.apache.spark.sql.catalyst.TableIdentifier
+        entry = catalog.getTableMetadata(names(original.name))
+        place = jvm.java.net.URI.create(self.folder.as_uri())
+        changed = {
+            "identifier": names(self.name, entry.identifier().database()),
+            "storage": _with(entry.storage(), locationUri=jvm.scala.Option.apply(place)),
+        }
+        catalog.createTable(_with(entry, **changed), False, False)
+
+
+_originals: dict[tuple[str, str, str], Table] = {}
+
+
+def _with(value: Any, **changed: Any) -> Any:
+    """A copy of a case class of the JVM with these fields changed."""
+    fields = {
+        value.productElementName(i): value.productElement(i) for i in range(value.productArity())
+    }
+    return value.copy(*(fields | changed).values())
 
 
 PROPERTY = "delta.enableIcebergWriterCompatV1"

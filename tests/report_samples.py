@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+from iceberg_writer_compat import Column, Facts, Feature, Finding, _codec
 
 Json = dict[str, Any]
 
 
+def complete(kind: type, given: Json) -> Json:
+    """What is given, and a blank for each other field, so that a new field needs no sample."""
+    missing = [entry for entry in _codec.types_of(kind).items() if entry[0] not in given]
+    return given | {name: blank(type_of) for name, type_of in missing}
+
+
+def blank(kind: Any) -> object:
+    """A value of this type that says nothing."""
+    if NoneType in get_args(kind):
+        return None
+    return [] if get_origin(kind) is tuple else kind()
+
+
 def remedy(statement: str) -> Json:
-    """What mends a fault by one statement of SQL."""
+    """A remedy of one SQL statement."""
     python = "spark.sql(" + json.dumps(statement) + ")"
     return {"sql": [statement], "python": [python], "command": [statement]}
 
 
 def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
     """What a rule says about the column `a`."""
-    return {
+    said = {
         "rule": rule,
         "clauses": ["protocol_rfcs/iceberg-writer-compat-v1.md, Writer Requirements"],
         "severity": severity,
@@ -31,7 +47,8 @@ def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
         "first_timestamp": None,
         "operation": None,
         "mended_version": None,
-    } | changes
+    }
+    return complete(Finding, said | changes)
 
 
 def place(kind: str, name: str = "", **changes: Any) -> Json:
@@ -41,7 +58,7 @@ def place(kind: str, name: str = "", **changes: Any) -> Json:
 
 def column(name: str, *path: str, **changes: Any) -> Json:
     """A node of the schema."""
-    return {
+    node = {
         "name": name,
         "path": list(path or (name,)),
         "role": "field",
@@ -50,18 +67,19 @@ def column(name: str, *path: str, **changes: Any) -> Json:
         "id": 1,
         "physical_name": "col-1",
         "partition": False,
-    } | changes
+    }
+    return complete(Column, node | changes)
 
 
 def feature(name: str, **changes: Any) -> Json:
     """A table feature that has no property and is not in use."""
     facts = {"supported": True, "active": False, "enabled": None, "allowed": True}
-    return {"name": name, **facts, **changes}
+    return complete(Feature, {"name": name, **facts, **changes})
 
 
 def facts(**changes: Any) -> Json:
     """The facts about a table with the feature."""
-    return {
+    known = {
         "reader_version": 2,
         "writer_version": 7,
         "features": [
@@ -85,7 +103,8 @@ def facts(**changes: Any) -> Json:
             "bytes_to_rewrite": 0,
             "exact": True,
         },
-    } | changes
+    }
+    return complete(Facts, known | changes)
 
 
 def report(*findings: Json, **changes: Any) -> Json:
@@ -158,7 +177,7 @@ def broken() -> Json:
 
 
 def past() -> Json:
-    """A history with one rule that was mended and one that was not."""
+    """A history with one rule that was fixed and one that was not."""
     return report(
         finding(
             first_version=3,
@@ -180,7 +199,7 @@ def past() -> Json:
 
 
 def planned() -> Json:
-    """A plan that keeps some files and writes others anew."""
+    """A plan that keeps some files and rewrites others."""
     group = {"reason": "These files are kept.", "rules": [], "examples": []}
     step = {"files": None, "bytes": None}
     return report(
@@ -248,7 +267,7 @@ def proof(*differences: Json, **changes: Any) -> Json:
 
 
 def outcome(reader: str, check: str, **changes: Any) -> Json:
-    """How a reader did in a check."""
+    """The outcome of a check for a reader."""
     return {
         "reader": reader,
         "check": check,

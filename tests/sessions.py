@@ -14,7 +14,10 @@ OWN_EXTENSION = "org.icebergwritercompat.IcebergWriterCompatExtension"
 
 
 def local_builder(warehouse: Path) -> SparkSession.Builder:
-    """A builder for a small local session, that knows nothing of Delta yet."""
+    """A builder for a small local session, that knows nothing of Delta yet.
+
+    How many partitions it has is in `conf/spark-defaults.conf`.
+    """
     return (
         SparkSession.builder.appName("tests")
         .master("local[2]")
@@ -26,12 +29,8 @@ def local_builder(warehouse: Path) -> SparkSession.Builder:
         .config("spark.ui.retainedStages", "10")
         .config("spark.ui.retainedTasks", "100")
         .config("spark.sql.ui.retainedExecutions", "10")
-        .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        .config("spark.databricks.delta.snapshotPartitions", "2")
         .config("spark.sql.warehouse.dir", str(warehouse))
         .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:{warehouse}/metastore")
     )

@@ -1,4 +1,4 @@
-"""The feature on many tables at once."""
+"""Enabling many tables at once."""
 
 from __future__ import annotations
 

@@ -216,8 +216,7 @@ def test_verify_tells_of_a_missing_file(table: Table) -> None:
 @pytest.fixture
 def untouched(table: Table) -> Iterator[Table]:
     """A compliant table that must be as it was in the end."""
-    table.create()
-    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x')")
+    table.create_with("(1, 'x')", "a INT, b STRING")
     before = contents(table.folder)
     tables = table.spark.catalog.listTables()
     yield table

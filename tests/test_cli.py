@@ -390,7 +390,7 @@ def test_progress_is_for_terminals(good: str, table: Table, tmp_path: Path) -> N
         stdout=subprocess.PIPE,
         stderr=terminal,
         text=True,
-        timeout=100,
+        timeout=300,
     )
     os.close(terminal)
     reader.join(timeout=20)

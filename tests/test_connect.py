@@ -33,9 +33,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteSession]:
         "spark.jars": jars(),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.extensions": f"{DELTA_EXTENSION},{OWN_EXTENSION}",
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
     }
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     command = [str(submit), "--master", "local[2]", "--driver-memory", "1g", "--class", SERVER]

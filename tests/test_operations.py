@@ -421,8 +421,7 @@ ACCEPTED = [
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=str)
 def test_accepted(table: Table, case: Accepted) -> None:
-    table.create(COLUMNS, case.layout)
-    table.spark.sql(f"INSERT INTO {table} VALUES {VALUES}")
+    table.create_with(VALUES, COLUMNS, case.layout)
     case.action(table)
     assert oracle.check(table.folder) == []
     assert table.rows() == sorted(case.rows, key=repr)
@@ -784,8 +783,7 @@ def test_refused(table: Table, case: Refused) -> None:
         table.create("id INT, p TIMESTAMP, v STRING", PARTITIONED)
         table.spark.sql(f"INSERT INTO {table} VALUES (1, TIMESTAMP'2024-01-01 00:00:00', 'x')")
     else:
-        table.create(COLUMNS, case.layout)
-        table.spark.sql(f"INSERT INTO {table} VALUES {VALUES}")
+        table.create_with(VALUES, COLUMNS, case.layout)
     case.prepare(table)
     version, rows, log = table.log.version, table.rows(), table.log
     with pytest.raises(PySparkException) as refused:

@@ -1,4 +1,4 @@
-"""Published tables, shown to readers that nobody here wrote."""
+"""Published tables, read by independent Iceberg readers."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def differing(
     in_json: Callable[[Json], None] = lambda _metadata: None,
     in_manifest: Callable[[Entries], Entries] = lambda entries: entries,
 ) -> Found:
-    """What a proof finds in changed metadata: for each check the places, whoever sees them."""
+    """The places of differences that a proof finds in changed metadata, by check."""
     original = publish(wrong.spark, wrong.name).metadata_location
     location = changed_metadata.copy(original, folder / "metadata", in_json, in_manifest)
     proof = prove(

@@ -1,4 +1,4 @@
-"""Tables published as Iceberg, read by engines that know nothing of Delta."""
+"""Tables published as Iceberg, read by Iceberg readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
 from pyiceberg.types import IntegerType
 from pyspark.errors import UnsupportedOperationException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import oracle
 from conftest import Script, Table, to_be_killed
@@ -103,6 +103,16 @@ def test_every_type_in_other_readers(table: Table, duck: duckdb.DuckDBPyConnecti
     assert by_duckdb(duck, result.metadata_location) == expected
 
 
+@pytest.fixture(scope="module")
+def every_type(spark: SparkSession, warehouse: Path) -> tuple[Table, str]:
+    """A table of three rows of every type that nobody changes, and where it is published."""
+    made = Table(spark, "every_type", warehouse / "every_type")
+    made.create(COLUMNS)
+    for row in ROWS:
+        spark.sql(f"INSERT INTO {made} VALUES ({row})")
+    return made, publish(spark, made.name).metadata_location
+
+
 @pytest.mark.parametrize(
     "where",
     [
@@ -120,11 +130,10 @@ def test_every_type_in_other_readers(table: Table, duck: duckdb.DuckDBPyConnecti
         "nested.x = 1",
     ],
 )
-def test_filters_lose_nothing(table: Table, duck: duckdb.DuckDBPyConnection, where: str) -> None:
-    table.create(COLUMNS)
-    for row in ROWS:
-        table.spark.sql(f"INSERT INTO {table} VALUES ({row})")
-    location = publish(table.spark, table.name).metadata_location
+def test_filters_lose_nothing(
+    every_type: tuple[Table, str], duck: duckdb.DuckDBPyConnection, where: str
+) -> None:
+    table, location = every_type
     expected = by_delta(table.spark.table(table.name).where(where))
     assert len(expected) == 1
     assert by_duckdb(duck, location, where) == expected
@@ -403,12 +412,20 @@ def test_char_and_varchar_in_other_readers(table: Table, duck: duckdb.DuckDBPyCo
 NAMES = ["a b", "a%20b", "a%b", "ä😀", "a`b", "a'b", "a&b+c;d", "a=b", "[a]{b}*"]
 
 
+@pytest.fixture(scope="module")
+def partitioned(spark: SparkSession, warehouse: Path) -> Table:
+    """A table in partitions of odd values, of which tests make copies."""
+    made = Table(spark, "odd_partitions", warehouse / "odd_partitions")
+    made.create("a INT, p STRING", "PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO {made} VALUES (1, 'x y'), (2, 'a%b#?')")
+    return made
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_folders(
-    table: Table, duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str
+    partitioned: Table, duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str
 ) -> None:
-    table.create("a INT, p STRING", "PARTITIONED BY (p)")
-    table.spark.sql(f"INSERT INTO {table} VALUES (1, 'x y'), (2, 'a%b#?')")
+    table = partitioned
     folder = Path(shutil.copytree(table.folder, tmp_path / name))
     result = publish(table.spark, folder)
     expected = by_delta(table.spark.table(table.name))

@@ -1,4 +1,4 @@
-"""Tables whose files no Iceberg reader could read, written anew and read by others."""
+"""Tables whose files Iceberg readers cannot read, rewritten and read by them."""
 
 from __future__ import annotations
 

@@ -67,6 +67,11 @@ def decode(kind: Any, value: Any, where: str) -> Any:
     raise ValueError(f"{where} is {value!r}.")
 
 
+def loads(kind: type[_T], text: str) -> _T:
+    """Reads the JSON in which a result leaves the JVM."""
+    return decode(kind, json.loads(text), "the result")
+
+
 def encode(value: Any) -> Any:
     """A value as dicts, lists, text and numbers."""
     if is_dataclass(value):

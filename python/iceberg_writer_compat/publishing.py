@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 
@@ -136,9 +135,7 @@ def publish(
             text = door.publishMending(session, name)
         else:
             text = door.publishAnew(session, name) if anew else door.publish(session, name)
-    found = json.loads(text)
-    mended, aside = tuple(found.pop("mended")), tuple(found.pop("set_aside"))
-    return PublishResult(**found, mended=mended, set_aside=aside)
+    return _codec.loads(PublishResult, text)
 
 
 def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:
@@ -150,8 +147,4 @@ def status(spark: SparkSession, table: str | os.PathLike[str]) -> PublishStatus:
     """
     door, name = _jvm.require(spark), _jvm.table_name(table)
     with _jvm.without_stack():
-        found = json.loads(door.publishStatus(spark._jsparkSession, name))
-    problems = tuple(
-        _codec.decode(PublishProblem, problem, "problem") for problem in found["problems"]
-    )
-    return PublishStatus(**{**found, "problems": problems})
+        return _codec.loads(PublishStatus, door.publishStatus(spark._jsparkSession, name))

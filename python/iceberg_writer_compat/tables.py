@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
 from pyspark.sql import SparkSession
 
-from iceberg_writer_compat import _jvm
+from iceberg_writer_compat import _codec, _jvm
 from iceberg_writer_compat.report import Report
 
 Mode = Literal["auto", "metadata", "rewrite"]
@@ -119,9 +118,8 @@ def enable_iceberg_writer_compat(
     with _jvm.without_stack():
         if dry_run:
             return Report.from_json(facade.upgradePlan(*asked), spark)
-        done = json.loads(facade.upgrade(*asked))
-    lists = {key: tuple(done[key]) for key in ("orphans", "warnings")}
-    return EnableResult(**{**done, "table": name, **lists})
+        done = _codec.loads(EnableResult, facade.upgrade(*asked))
+    return replace(done, table=name)
 
 
 def disable_iceberg_writer_compat(

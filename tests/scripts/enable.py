@@ -1,4 +1,4 @@
-"""Enables a table, writing its files anew, until it is done or somebody kills the process."""
+"""Enables a table with a rewrite of its files, until it is done or the process is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Enables all tables of a folder, until it is done or somebody kills the process."""
+"""Enables all tables of a folder, until it is done or the process is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishes a table again and again, until somebody kills the process."""
+"""Publishes a table repeatedly, until the process is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes over what an Iceberg writer has committed to a table, unless somebody kills the process."""
+"""Appends the commits of an Iceberg writer to a Delta table, unless the process is killed."""
 
 from __future__ import annotations
 

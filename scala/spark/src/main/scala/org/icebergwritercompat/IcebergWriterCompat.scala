@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.model.BuildInfo
+import org.icebergwritercompat.model.{BuildInfo, WriterCompat}
 import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
@@ -21,33 +21,33 @@ import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 
 /**
- * What a program can ask for; the Python package calls nothing else.
+ * The functions for programs; the Python package calls only these.
  *
- * Each call works in the session that it names, on any thread.
+ * Each call uses the session that is passed to it, and works on any thread.
  */
 object IcebergWriterCompat {
 
   /** The version of this project. */
   def version: String = BuildInfo.version
 
-  /** Whether commits in this JVM are guarded. */
+  /** Whether the guard is installed in this JVM. */
   def isInstalled: Boolean = WriterCompatHooks.isInstalled
 
-  /** Gives new tables of the session the feature. */
+  /** Switches the feature on for new tables of the session. */
   def enableByDefault(spark: SparkSession): Unit =
     spark.conf.set(WriterCompatProperty.sessionDefaultKey, "true")
 
-  /** New tables of the session have the feature only if they ask for it. */
+  /** Switches the session default off; new tables have the feature only with the property. */
   def disableByDefault(spark: SparkSession): Unit =
     spark.conf.unset(WriterCompatProperty.sessionDefaultKey)
 
   /** Whether new tables of the session have the feature. */
   def isEnabledByDefault(spark: SparkSession): Boolean =
-    spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(_.equalsIgnoreCase("true"))
+    spark.conf.getOption(WriterCompatProperty.sessionDefaultKey).exists(WriterCompat.isTrue)
 
   /**
-   * Switches the feature on for a table, given by name or path; false if it was on. No data file is
-   * written anew.
+   * Switches the feature on for a table, given by name or path; returns false if it was on. Writes
+   * no data file.
    */
   def enable(spark: SparkSession, table: String): Boolean =
     explained(spark, table) {
@@ -55,14 +55,14 @@ object IcebergWriterCompat {
     }
 
   /**
-   * Switches the feature on for a table, given by name or path; what that did, as JSON.
+   * Switches the feature on for a table, given by name or path; returns the result as JSON.
    *
    * @param mode
    *   `auto`, `metadata` or `rewrite`
    * @param rewrite
-   *   whether `auto` may write data files anew
+   *   whether `auto` may rewrite data files
    * @param drop
-   *   what is to be taken away that stands in the way, by the names of `Drop`
+   *   the blockers to remove, by the names of `Drop`
    */
   def upgrade(
       spark: SparkSession,
@@ -75,7 +75,7 @@ object IcebergWriterCompat {
       ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq).run())
     }
 
-  /** What that would do, as the JSON of a report; nothing is written. */
+  /** The plan to switch the feature on, as the JSON of a report; writes nothing. */
   def upgradePlan(
       spark: SparkSession,
       table: String,
@@ -87,7 +87,7 @@ object IcebergWriterCompat {
       ReportJson.of(Reports.plan(spark, table, mode, rewrite, drop.asScala.toSeq))
     }
 
-  /** Takes the feature out of a table, given by name or path; false if it was not there. */
+  /** Drops the feature from a table, given by name or path; returns false if it was off. */
   def disable(spark: SparkSession, table: String): Boolean =
     explained(spark, table)(DeltaTables.disable(spark, DeltaTables.find(spark, table)))
 
@@ -95,11 +95,11 @@ object IcebergWriterCompat {
   def isEnabled(spark: SparkSession, table: String): Boolean =
     explained(spark, table)(DeltaTables.isEnabled(DeltaTables.find(spark, table)))
 
-  /** The report of `Reports.check` as JSON; the newest version for null. */
+  /** The report of `Reports.check` as JSON; null means the newest version. */
   def check(spark: SparkSession, table: String, version: java.lang.Long): String =
     Sessions.active(spark)(ReportJson.of(Reports.check(spark, table, optional(version))))
 
-  /** The report of `Reports.verify` as JSON; the newest version and all files for null. */
+  /** The report of `Reports.verify` as JSON; null means the newest version and all files. */
   def verify(
       spark: SparkSession,
       table: String,
@@ -114,11 +114,11 @@ object IcebergWriterCompat {
   def history(spark: SparkSession, table: String): String =
     Sessions.active(spark)(ReportJson.of(Reports.history(spark, table)))
 
-  /** The report on what a statement would do, as JSON. */
+  /** The report of `Reports.wouldBreak` on a statement, as JSON. */
   def wouldBreak(spark: SparkSession, statement: String): String =
     Sessions.active(spark)(ReportJson.of(Reports.wouldBreak(spark, statement)))
 
-  /** The report on what other columns would mean, as JSON; so is the schema. */
+  /** The same for other columns; the schema is given as JSON. */
   def wouldBreakSchema(spark: SparkSession, table: String, schema: String): String =
     Sessions.active(spark) {
       ReportJson.of(
@@ -126,71 +126,71 @@ object IcebergWriterCompat {
       )
     }
 
-  /** Publishes the newest version of a table as Iceberg; what that did, as JSON. */
+  /** Publishes the newest version of a table; returns the result as JSON. */
   def publish(spark: SparkSession, table: String): String =
     explained(spark, table) {
       IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).publish()))
     }
 
-  /** Publishes, and forgets snapshots that cannot be read; what that did, as JSON. */
+  /** Publishes, and removes snapshots that cannot be read; returns the result as JSON. */
   def publishMending(spark: SparkSession, table: String): String =
     IcebergLibrary.needed(
       ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Mending))
     )
 
-  /** Begins a new line of metadata, whatever there is, and publishes; what that did, as JSON. */
+  /** Begins a new line of metadata, and publishes; returns the result as JSON. */
   def publishAnew(spark: SparkSession, table: String): String =
     IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Anew)))
 
   /**
-   * Appends to a table what an Iceberg writer has committed past it up to a snapshot, and publishes
-   * that; what that did, as JSON.
+   * Appends the rows that an Iceberg writer committed, up to a snapshot, to the Delta table, and
+   * publishes; returns the result as JSON.
    */
   def takeSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
     IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).take(snapshot)))
 
-  /** Publishes without what an Iceberg writer has committed up to a snapshot. */
+  /** Publishes, and discards the snapshots of an Iceberg writer up to this one. */
   def discardSnapshot(spark: SparkSession, table: String, snapshot: Long): String =
     IcebergLibrary.needed(
       ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Settled(snapshot)))
     )
 
   /**
-   * Publishes without what an Iceberg writer has changed of columns, partitions or properties.
+   * Publishes, and discards changes of an Iceberg writer to columns, partitions or properties.
    *
    * @param metadata
-   *   the name of the metadata file that has the change
+   *   the name of the metadata file with the change
    */
   def discardChanges(spark: SparkSession, table: String, metadata: String): String =
     IcebergLibrary.needed(
       ReportJson.of(SparkPublishing.of(spark, table).publish(PublishWay.Discarding(metadata)))
     )
 
-  /** How far a table is published as Iceberg, as JSON. */
+  /** The state of publishing of a table, as JSON. */
   def publishStatus(spark: SparkSession, table: String): String =
     explained(spark, table) {
       IcebergLibrary.needed(ReportJson.of(SparkPublishing.of(spark, table).status()))
     }
 
   /**
-   * Waits until what commits have left to be published in the background is; false if that takes
-   * more than a minute. To be called before a session is stopped.
+   * Waits until the publishing in the background has finished; returns false after a minute. To be
+   * called before a session is stopped.
    */
   def awaitPublishing(): Boolean = PublishHook.drain()
 
-  /** What Iceberg metadata has of a table, as JSON; the metadata published last for null. */
+  /** The content of Iceberg metadata, as JSON; null means the metadata published last. */
   def published(spark: SparkSession, table: String, location: String): String =
     iceberg(spark)(ReportJson.of(new Proving(spark, table).published(Option(location))))
 
-  /** The columns that a version of a table has, as JSON. */
+  /** The columns of a version of a table, as JSON. */
   def columns(spark: SparkSession, table: String, version: Long): String =
     Sessions.active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
 
-  /** The schema of published metadata as Iceberg's library has it, as Iceberg's JSON. */
+  /** The schema of published metadata in Iceberg's JSON. */
   def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
     iceberg(spark)(SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema))
 
-  /** The rows that Iceberg's generic reader reads; a filter is in Iceberg's JSON. */
+  /** The rows that Iceberg's generic reader reads; the filter is in Iceberg's JSON. */
   def icebergRows(
       spark: SparkSession,
       location: String,
@@ -199,7 +199,9 @@ object IcebergWriterCompat {
   ): DataFrame =
     iceberg(spark)(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
 
-  /** The rows of a statement that is run to the letter, see [[Sessions.verbatim]]. */
+  /**
+   * The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]].
+   */
   def statement(spark: SparkSession, statement: String): DataFrame =
     Sessions.verbatim(spark, statement)
 
@@ -207,13 +209,13 @@ object IcebergWriterCompat {
   def version(spark: SparkSession, table: String, version: Long): DataFrame =
     Sessions.active(spark)(Sessions.version(spark, table, version))
 
-  /** An expression in SQL, to the letter. */
+  /** A SQL expression, without the substitution of variables. */
   def expression(text: String): Column = Sessions.expression(text)
 
-  /** The parts of a name, to the letter. */
+  /** The parts of a name, without the substitution of variables. */
   def nameParts(name: String): JList[String] = DeltaTables.nameParts(name).asJava
 
-  /** One rule as JSON, its id in letters of any case. */
+  /** One rule as JSON; the case of the id is ignored. */
   def explain(rule: String): String =
     ReportJson.of(
       Contracts.default.rules.all.find(_.id.equalsIgnoreCase(rule)).getOrElse {
@@ -224,7 +226,7 @@ object IcebergWriterCompat {
   /** All rules as a JSON array. */
   def rules: String = ReportJson.of(Contracts.default.rules.all)
 
-  // What is wrong with the log is told by the field; all else as it comes.
+  // Errors of a malformed log name the field; other errors are not changed.
   private def explained[T](spark: SparkSession, table: String)(answer: => T): T =
     Sessions.active(spark)(MalformedLog.explained(spark, table)(identity)(answer))
 

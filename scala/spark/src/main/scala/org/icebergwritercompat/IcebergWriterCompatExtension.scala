@@ -7,16 +7,16 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.{ColumnMappingByIdRule, PublishOptionsRule, ReportFunctions}
 
 /**
- * The entry in `spark.sql.extensions`, beside Delta's own: before or after it makes no difference.
+ * The entry in `spark.sql.extensions`, before or after Delta's own.
  *
- * Installs the guard when the session is created, and fails the session if that cannot be done.
+ * Installs the guard when the session is created, and fails the session if that is not possible.
  */
 final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
     try WriterCompatHooks.install()
     catch {
-      // Spark only logs these and starts the session without the extension.
+      // Spark would only log these errors, and start the session without the extension.
       case e @ (_: LinkageError | _: ClassCastException | _: ClassNotFoundException) =>
         throw IcebergWriterCompatException.notInstalled(
           "JOIN_POINT",

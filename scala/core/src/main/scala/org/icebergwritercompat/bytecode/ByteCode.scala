@@ -64,7 +64,11 @@ object ByteCode {
   def calls(file: ClassFile, method: String): Seq[Call] =
     methods(file).filter(_.name == method) match {
       case Seq(one) => calls(file, one)
-      case found => throw new NoSuchMethodException(s"the class has ${found.size} methods $method")
+      case found    =>
+        throw new NoSuchMethodException(
+          s"the class has ${found.size} methods " +
+            s"$method"
+        )
     }
 
   /** The calls of a method; those of a lambda are where it is created. */

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.contract
 
-import org.icebergwritercompat.model.{DataAction, DataFile}
+import org.icebergwritercompat.model.{DataAction, DataFile, WriterCompat}
 
 /**
  * A writer feature under which a Delta table can be read and written as an Iceberg table.
@@ -40,7 +40,7 @@ final case class Contract(
 
   /** Whether a table with these properties has the feature switched on. */
   def isEnabled(properties: Map[String, String]): Boolean =
-    properties.get(property).exists(value => value != null && value.trim.equalsIgnoreCase("true"))
+    properties.get(property).exists(WriterCompat.isTrue)
 }
 
 /**
@@ -110,8 +110,7 @@ final case class RuleSet(
   )
 
   /** All violations of `table`, in rule order; lazily, so that a caller may stop at the first. */
-  def check(table: TableState): Iterator[Violation] =
-    this.table.iterator.flatMap(_.check(table))
+  def check(table: TableState): Iterator[Violation] = table.violationsOf(this.table).iterator
 
   /** All violations of a step from one version to the next, likewise. */
   def check(step: TableChange): Iterator[Violation] = change.iterator.flatMap(_.check(step))

@@ -74,7 +74,8 @@ object FileColumns {
       val byId = fields.reverseIterator.flatMap(field => idOf(field).map(_ -> field)).toMap
       val byName = fields.reverseIterator.map(field => field.getName -> field).toMap
       val ids = nodes.iterator.flatMap(_.id).toSet
-      // A physical name is never assigned twice, so it is preferred to an id that is not in the schema.
+      // A physical name is never assigned twice, so it is preferred to an id that is not in the
+      // schema.
       def isNamed(node: SchemaNode, field: Type) = node.id.isEmpty || idOf(field).forall { id =>
         physicalNames(node).contains(field.getName) && !ids(id)
       }

@@ -5,6 +5,7 @@ import org.icebergwritercompat.model.{Location, PhysicalNameTree, SchemaNode, Wr
 import org.icebergwritercompat.remedy.{Change, Remedy}
 
 import java.util.Locale
+import java.util.concurrent.ConcurrentHashMap
 
 /**
  * What is being done with a table when the rules are checked. It decides the remedy of a violation,
@@ -85,7 +86,17 @@ final case class TableState(
   def isMapped: Boolean = mappingMode != "none"
 
   /** All violations of this version of the table, computed lazily and once. */
-  @transient lazy val violations: LazyList[Violation] = LazyList.from(contract.rules.check(this))
+  @transient lazy val violations: LazyList[Violation] = violationsOf(contract.rules.table)
+
+  /** The violations of these rules in their order, computed lazily and once. */
+  def violationsOf(rules: Seq[TableRule]): LazyList[Violation] =
+    LazyList.from(rules.iterator.flatMap(rule => violationsOf(rule)))
+
+  /** The violations of a rule, which is called once for this version. */
+  def violationsOf(rule: TableRule): Seq[Violation] =
+    found.computeIfAbsent(rule, _.check(this))
+
+  @transient private lazy val found = new ConcurrentHashMap[TableRule, Seq[Violation]]
 
   /** The column that a violation is about. */
   def nodeAt(location: Location): Option[SchemaNode] = location match {

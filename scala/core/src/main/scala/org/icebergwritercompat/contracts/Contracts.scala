@@ -25,7 +25,8 @@ object Contracts {
       !known.exists(other =>
         other.feature == contract.feature || other.property == contract.property
       ),
-      s"A contract with the feature ${contract.feature} or the property ${contract.property} exists."
+      s"A contract with the feature ${contract.feature} or the property ${contract.property} " +
+        "exists."
     )
     known = known :+ contract
   }

@@ -122,7 +122,8 @@ object V1 {
       "timestampNtz",
       "typeWidening"
     ),
-    // Features from before writer version 7, which the protocol may list although they are not used.
+    // Features from before writer version 7, which the protocol may list although they are not
+    // used.
     allowedIfInactive = Set(
       "invariants",
       "changeDataFeed",

@@ -156,8 +156,8 @@ object IcebergWriterCompatException {
   ): IcebergWriterCompatException = {
     val way = remedy match {
       case _: Remedy.Enable =>
-        "The feature can be switched on for the table in place; data files that cannot be kept are " +
-          "rewritten."
+        "The feature can be switched on for the table in place; data files that cannot be kept " +
+          "are rewritten."
       case _: Remedy.CopyInto => "The rows can be copied into a new table that has the feature."
       case _                  => "Fix the following first."
     }
@@ -249,7 +249,8 @@ object IcebergWriterCompatException {
         "feature" -> feature,
         "period" -> Fix.truncationPeriod(table),
         "atOnce" -> Fix.profileThatDropsAtOnce(table).fold("") { profile =>
-          s" With the profile ${profile.name} it can be dropped now: SET ${Profile.Conf}=${profile.name}"
+          s" With the profile ${profile.name} it can be dropped now: SET " +
+            s"${Profile.Conf}=${profile.name}"
         }
       ),
       cause,

@@ -20,12 +20,42 @@ object FileStatistics {
 
   private val factory = new JsonFactory
 
-  private val byColumn = Set("minValues", "maxValues", "nullCount")
+  /** The fields of the statistics that have a value for each column. */
+  val ByColumn: Set[String] = Set("minValues", "maxValues", "nullCount")
 
-  /** Parses statistics in one pass; `None` if they are not a JSON object. */
+  /**
+   * Parses statistics in one pass; `None` if they are not a JSON object.
+   *
+   * @param names
+   *   the physical names that the keys of the column statistics are compared with
+   */
   def parse(json: String, names: PhysicalNameTree): Option[FileStatistics] =
+    parse(json, Some(names))
+
+  /** The same without the names, for callers that do not check them. */
+  def parse(json: String): Option[FileStatistics] = parse(json, None)
+
+  private def parse(json: String, names: Option[PhysicalNameTree]): Option[FileStatistics] =
     try Using.resource(factory.createParser(json))(read(_, names))
     catch { case NonFatal(_) => None }
+
+  /** The row count in statistics that may be missing. */
+  def rowCount(json: String): Option[Long] =
+    Option(json).flatMap(parse(_)).flatMap(_.rowCount)
+
+  /**
+   * What [[parse]] finds in the text that [[withRowCount]] makes of statistics without a row count.
+   *
+   * @param parsed
+   *   what it finds in `json`
+   */
+  def parsedWithRowCount(
+      json: String,
+      parsed: Option[FileStatistics],
+      rows: Long
+  ): Option[FileStatistics] =
+    if (json == null || json.isBlank) Some(FileStatistics(Some(rows), Set.empty))
+    else parsed.map(_.copy(rowCount = Some(rows)))
 
   /**
    * The statistics with a row count and otherwise unchanged; statistics that are not a JSON object
@@ -34,7 +64,7 @@ object FileStatistics {
   def withRowCount(json: String, rows: Long): String =
     if (json == null || json.isBlank) s"""{"numRecords":$rows}"""
     else
-      parse(json, PhysicalNameTree(Map.empty)) match {
+      parse(json) match {
         case Some(FileStatistics(None, _)) =>
           // At the end, because the last of several equal keys counts.
           val fields = json.substring(0, json.lastIndexOf('}'))
@@ -43,7 +73,10 @@ object FileStatistics {
         case _ => json
       }
 
-  private def read(parser: JsonParser, names: PhysicalNameTree): Option[FileStatistics] = {
+  private def read(
+      parser: JsonParser,
+      names: Option[PhysicalNameTree]
+  ): Option[FileStatistics] = {
     var rowCount: Option[Long] = None
     val unknown = mutable.LinkedHashSet.empty[Vector[String]]
     val isObject = parser.nextToken() == JsonToken.START_OBJECT
@@ -52,8 +85,8 @@ object FileStatistics {
       val value = parser.nextToken()
       if (field == "numRecords" && value == JsonToken.VALUE_NUMBER_INT)
         rowCount = Some(parser.getLongValue).filter(_ >= 0)
-      else if (byColumn(field) && value == JsonToken.START_OBJECT)
-        collectUnknown(parser, names, Vector.empty, unknown)
+      else if (ByColumn(field) && value == JsonToken.START_OBJECT)
+        names.foreach(collectUnknown(parser, _, Vector.empty, unknown))
       parser.skipChildren()
     }
     Option.when(isObject)(FileStatistics(rowCount, unknown.toSet))

@@ -56,8 +56,8 @@ object SchemaNode {
   def flatten(schema: StructType): Vector[SchemaNode] = {
     val nodes = Vector.newBuilder[SchemaNode]
 
-    // The ids of elements, keys and values are in the metadata of the nearest enclosing field; their
-    // keys are the physical name of that field followed by the path below it.
+    // The ids of elements, keys and values are in the metadata of the nearest enclosing field;
+    // their keys are the physical name of that field followed by the path below it.
     final class NestedIds(field: Metadata, prefix: String) {
       private lazy val ids = read(field, WriterCompat.NestedIds)(_.getMetadata(_))
       def get(way: String): Option[Long] = ids.flatMap(longOf(_, s"$prefix$way"))

@@ -55,7 +55,7 @@ object SupportedTypes {
     case _             => false
   }
 
-  // Delta stores char and varchar as strings with a length in the metadata of the column;
-  // a collation has no counterpart in Iceberg.
+  // Delta stores char and varchar as strings with a length in the metadata of the column; a
+  // collation has no counterpart in Iceberg.
   private def isPlain(s: StringType): Boolean = s.collationId == StringType.collationId
 }

@@ -55,11 +55,21 @@ object WriterCompat {
   /** The older spelling of [[NestedIds]], which some writers put into the log. */
   val ParquetNestedIds = "parquet.field.nested.ids"
 
+  /** What physical names begin with; the id follows. */
+  final val PhysicalNamePrefix = "col-"
+
   /** The physical name a column with this id must have. */
-  def physicalName(id: Long): String = "col-" + id
+  def physicalName(id: Long): String = PhysicalNamePrefix + id
+
+  /** The session setting from which Delta gives new tables a property. */
+  def sessionDefaultKey(property: String): String =
+    "spark.databricks.delta.properties.defaults." + property.stripPrefix("delta.")
+
+  /** Whether the text of a property or setting means true; Delta ignores case and spaces around. */
+  def isTrue(value: String): Boolean = value != null && value.trim.equalsIgnoreCase("true")
 
   /** Whether table properties request publishing after each commit. */
-  def isPublished(properties: Map[String, String]): Boolean = isTrue(properties.get(Publish))
+  def isPublished(properties: Map[String, String]): Boolean = properties.get(Publish).exists(isTrue)
 
   /** Whether UniForm writes Iceberg metadata of a table with these properties. */
   def isUniFormIceberg(properties: Map[String, String]): Boolean =
@@ -71,7 +81,4 @@ object WriterCompat {
 
   private def universalFormats(properties: Map[String, String]): Seq[String] =
     properties.get(UniversalFormats).toSeq.filter(_ != null).flatMap(_.split(",")).map(_.trim)
-
-  private def isTrue(value: Option[String]): Boolean =
-    value.exists(value => value != null && value.trim.equalsIgnoreCase("true"))
 }

@@ -190,8 +190,8 @@ object Remedy {
       s"DROP FEATURE $feature" + period.fold("")(_ => " TRUNCATE HISTORY")
     )
     override def note: Option[String] = period.map { time =>
-      s"Delta drops $feature only if no version of the last $time has used it. If it refuses, run " +
-        "the statement again after that time."
+      s"Delta drops $feature only if no version of the last $time has used it. If it refuses, " +
+        "run the statement again after that time."
     }
   }
 

@@ -1,6 +1,6 @@
 package org.icebergwritercompat.report
 
-import org.icebergwritercompat.contract.{TableState, Violation}
+import org.icebergwritercompat.contract.{Rule, TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{Location, SchemaNode}
 import org.icebergwritercompat.remedy.Remedy
@@ -38,37 +38,50 @@ object Finding {
   /** The maximal number of files that a finding lists. */
   val MaxExamples = 5
 
-  /** The finding for `violation`. */
-  def of(table: TableState, violation: Violation, severity: Severity): Finding =
-    Finding(
-      rule = violation.rule.id,
-      clauses = violation.rule.clauses.map(_.toString),
-      severity = severity,
-      place = Place.of(violation.location),
-      files = None,
-      examples = Nil,
-      found = IcebergWriterCompatException.explanation(table, violation),
-      required = violation.rule.statement,
-      why = violation.rule.why,
-      remedy = violation.remedy
-    )
-
-  /** The finding for live files outside of the folder of the table. */
-  def elsewhere(files: Long, examples: Seq[String]): Finding = {
-    val rule = ActionRules.PathsAreWithinReach
+  /** The finding for a rule; its statement, reason and clauses are taken from the rule. */
+  def about(
+      rule: Rule,
+      severity: Severity,
+      place: Place,
+      found: String,
+      remedy: Remedy,
+      files: Option[Long] = None,
+      examples: Seq[String] = Nil
+  ): Finding =
     Finding(
       rule = rule.id,
       clauses = rule.clauses.map(_.toString),
-      severity = Severity.Info,
-      place = Place.Files,
-      files = Some(files),
+      severity = severity,
+      place = place,
+      files = files,
       examples = examples,
-      found = s"$files live file(s) have absolute paths, as in a shallow clone",
+      found = found,
       required = rule.statement,
-      why = "The table is readable only as long as these files exist at these paths.",
-      remedy = Remedy.Nothing
+      why = rule.why,
+      remedy = remedy
     )
-  }
+
+  /** The finding for `violation`. */
+  def of(table: TableState, violation: Violation, severity: Severity): Finding =
+    about(
+      violation.rule,
+      severity,
+      Place.of(violation.location),
+      IcebergWriterCompatException.explanation(table, violation),
+      violation.remedy
+    )
+
+  /** The finding for live files outside of the folder of the table. */
+  def elsewhere(files: Long, examples: Seq[String]): Finding =
+    about(
+      ActionRules.PathsAreWithinReach,
+      Severity.Info,
+      Place.Files,
+      s"$files live file(s) have absolute paths, as in a shallow clone",
+      Remedy.Nothing,
+      Some(files),
+      examples
+    ).copy(why = "The table is readable only as long as these files exist at these paths.")
 
   /** The finding for a problem of the published Iceberg metadata. */
   def published(problem: PublishProblem): Finding =

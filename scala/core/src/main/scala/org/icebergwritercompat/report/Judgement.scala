@@ -67,7 +67,8 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
     else if (findings.exists(_.severity == Severity.Warning))
       EnablingFact(
         Verdict.Rewrite,
-        s"Files have to be rewritten, because of ${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
+        "Files have to be rewritten, because of " +
+          s"${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
         files,
         bytes,
         exact = false

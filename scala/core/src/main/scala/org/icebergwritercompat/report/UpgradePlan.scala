@@ -72,7 +72,7 @@ final class UpgradePlan(
     Drop.of(violation).filterNot(_ == Drop.RowTracking && isHeldByCompatV3)
 
   private def isHeldByCompatV3: Boolean =
-    from.property(WriterCompat.IcebergCompatV3Enabled).exists(_.trim.equalsIgnoreCase("true"))
+    from.property(WriterCompat.IcebergCompatV3Enabled).exists(WriterCompat.isTrue)
 
   private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
 
@@ -192,7 +192,8 @@ final class UpgradePlan(
       Option.when(entersAgain && keptFiles > 0) {
         StepFact(
           "enter",
-          "the other files are added to the log again with the new physical names; they are not changed",
+          "the other files are added to the log again with the new physical names; they are " +
+            "not changed",
           Some(keptFiles),
           Some(bytes - failing.map(_.size).sum)
         )
@@ -266,17 +267,14 @@ final class UpgradePlan(
         val rule = to.contract.rules(id)
         val found = broken.head._1.found
         val node = to.nodesByPath.get(path.toVector)
-        Finding(
-          id,
-          rule.clauses.map(_.toString),
+        Finding.about(
+          rule,
           severity,
           node.fold(Place.Files)(n => Place.of(n.location)),
-          Some(broken.map(_._2.file).distinct.size.toLong),
-          broken.map(_._2.file.path).distinct.sorted.take(Finding.MaxExamples),
           found.capitalize,
-          rule.statement,
-          rule.why,
-          remedyOf(rule, node, severity)
+          remedyOf(rule, node, severity),
+          Some(broken.map(_._2.file).distinct.size.toLong),
+          broken.map(_._2.file.path).distinct.sorted.take(Finding.MaxExamples)
         )
       }
       .sortBy(finding =>

@@ -74,8 +74,8 @@ object ActionRules {
       extends AddedFileRule(
         "D1s",
         "Each added file has a size above 0 and below 2^53, and less than 2^31 rows for each byte.",
-        "Iceberg readers find the footer by the file size, and engines answer `count(*)` from the row " +
-          "counts.",
+        "Iceberg readers find the footer by the file size, and engines answer `count(*)` from " +
+          "the row counts.",
         Clause(DeltaProtocol, "Add File and Remove File"),
         Clause(DeltaProtocol, "Per-file Statistics")
       ) {
@@ -101,8 +101,8 @@ object ActionRules {
       extends AddedFileRule(
         "D2",
         "The keys of `partitionValues` are the physical names of the partition columns.",
-        "Readers find the partition values of a file by these keys; otherwise rows would be skipped or " +
-          "show other values.",
+        "Readers find the partition values of a file by these keys; otherwise rows would be " +
+          "skipped or show other values.",
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
@@ -117,8 +117,8 @@ object ActionRules {
   object StatisticsByPhysicalName
       extends AddedFileRule(
         "D3",
-        "The keys of column statistics are physical names of columns of the table, or of columns that " +
-          "were dropped.",
+        "The keys of column statistics are physical names of columns of the table, or of " +
+          "columns that were dropped.",
         "Otherwise readers would not find the bounds of a column, or use those of another one.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Per-file Statistics")
@@ -143,15 +143,15 @@ object ActionRules {
       case _ => false
     }
 
-    private val dropped = """col-([1-9]\d*)""".r
+    private val dropped = s"${WriterCompat.PhysicalNamePrefix}([1-9]\\d*)".r
   }
 
   object TimestampPartitionsInUtc
       extends AddedFileRule(
         "D4",
         "The partition value of a timestamp is in UTC, in the form 1970-01-01T00:00:00.000000Z.",
-        "Engines in different time zones would read a value without a zone as different instants, and " +
-          "skip rows.",
+        "Engines in different time zones would read a value without a zone as different " +
+          "instants, and skip rows.",
         Clause(DeltaProtocol, "Partition Value Serialization")
       ) {
 
@@ -177,8 +177,8 @@ object ActionRules {
       extends ActionRule(
         "D4n",
         s"No partition value is `$MarkerOfNull`.",
-        "Delta reads this text as the value, but writes it as null when it rewrites the rows, so the " +
-          "value would change.",
+        "Delta reads this text as the value, but writes it as null when it rewrites the rows, " +
+          "so the value would change.",
         Clause(DeltaProtocol, "Partition Value Serialization")
       ) {
 
@@ -252,8 +252,8 @@ object ActionRules {
   object PathsAreWithinReach
       extends AddedFileRule(
         "D9",
-        "The path of a file is a URI. Without a scheme, it does not leave the folder of the table; with " +
-          "a scheme, the session has a file system for the scheme and host.",
+        "The path of a file is a URI. Without a scheme, it does not leave the folder of the " +
+          "table; with a scheme, the session has a file system for the scheme and host.",
         "Readers would open a file that does not belong to the table, or fail.",
         Clause(DeltaProtocol, "Add File and Remove File")
       ) {

@@ -48,8 +48,8 @@ object ChangeRules {
   object SwitchedOffWithTheFeatureOnly
       extends ChangeRule(
         "B1+",
-        "The property that switches the contract on is removed or set to `false` only in the commit " +
-          "that drops the feature.",
+        "The property that switches the contract on is removed or set to `false` only in the " +
+          "commit that drops the feature.",
         "Iceberg writers can rely on the rules as long as the protocol has the feature.",
         Clause(Rfc, "IcebergWriterCompatV1"),
         Clause(DeltaProtocol, "Supported Features")
@@ -79,8 +79,8 @@ object ChangeRules {
       extends ChangeRule(
         "B13+",
         s"`iceberg` is not added to `${WriterCompat.UniversalFormats}`.",
-        "UniForm and this project would both write Iceberg metadata, and readers of one would not see " +
-          "the commits of the other, or fail.",
+        "UniForm and this project would both write Iceberg metadata, and readers of one would " +
+          "not see the commits of the other, or fail.",
         Clause(DeltaSpark, "UniversalFormat")
       ) {
 
@@ -103,8 +103,8 @@ object ChangeRules {
       extends ChangeRule(
         "B4+",
         s"`${WriterCompat.MaxColumnId}` never decreases.",
-        "The id of a dropped column could be assigned again, and the new column would show its old " +
-          "values.",
+        "The id of a dropped column could be assigned again, and the new column would show its " +
+          "old values.",
         Clause(DeltaProtocol, "Column Mapping")
       ) {
 
@@ -146,8 +146,8 @@ object ChangeRules {
   object NewColumnsHaveNewIds
       extends ChangeRule(
         "C4",
-        s"A new column, and every field, element, key and value in it, has an id above the previous " +
-          s"`${WriterCompat.MaxColumnId}`.",
+        "A new column, and every field, element, key and value in it, has an id above the " +
+          s"previous `${WriterCompat.MaxColumnId}`.",
         "Otherwise values of a dropped column would show up in the new one.",
         Clause(DeltaProtocol, "Column Mapping"),
         evolution
@@ -163,8 +163,8 @@ object ChangeRules {
             node,
             addWithNewId(change, node),
             s"is new but has the id ${node.id.getOrElse("")}",
-            s"ids up to ${change.before.maxColumnId} are already assigned, and values of an older " +
-              "column would show up in it"
+            s"ids up to ${change.before.maxColumnId} are already assigned, and values of an " +
+              "older column would show up in it"
           )
         }
     }
@@ -206,9 +206,9 @@ object ChangeRules {
   object TypesAreKeptOrPromoted
       extends ChangeRule(
         "C14",
-        "A column keeps its type, or changes from int to long, from float to double, or to a wider " +
-          "decimal of the same scale. This also holds if the commit replaces all rows; if it does " +
-          "not, the feature `typeWidening` is required.",
+        "A column keeps its type, or changes from int to long, from float to double, or to a " +
+          "wider decimal of the same scale. This also holds if the commit replaces all rows; " +
+          "if it does not, the feature `typeWidening` is required.",
         "Otherwise Iceberg cannot read older files or snapshots with the new type.",
         evolution,
         Clause(Rfc, "Allowed Supported list of features")
@@ -298,8 +298,10 @@ object ChangeRules {
   object ParentsStay
       extends ChangeRule(
         "C14p",
-        "A field is not moved to another struct, nor an element, key or value to another list or map.",
-        "Iceberg looks for an id only below the same parent, so values in older files would be lost.",
+        "A field is not moved to another struct, nor an element, key or value to another list " +
+          "or map.",
+        "Iceberg looks for an id only below the same parent, so values in older files would be " +
+          "lost.",
         evolution
       ) {
 
@@ -347,8 +349,8 @@ object ChangeRules {
   object NewColumnsAreNullable
       extends ChangeRule(
         "C14r",
-        "A column or nested field that is added to a table with rows is nullable, unless the struct " +
-          "around it is new as well.",
+        "A column or nested field that is added to a table with rows is nullable, unless the " +
+          "struct around it is new as well.",
         "Older files do not contain the field, so it is null there.",
         evolution
       ) {
@@ -378,8 +380,8 @@ object ChangeRules {
       extends ChangeRule(
         "C17",
         "The key of a map does not change: no field, name, type or nullability in it.",
-        "Iceberg does not allow changes of map keys, because keys from before and after would not be " +
-          "equal.",
+        "Iceberg does not allow changes of map keys, because keys from before and after would " +
+          "not be equal.",
         Clause(IcebergCode, "SchemaUpdate")
       ) {
 
@@ -413,8 +415,8 @@ object ChangeRules {
       extends ChangeRule(
         "C15",
         "The partition columns of a partitioned table do not change.",
-        "Otherwise live files would have different partition columns, and readers would skip the wrong " +
-          "files.",
+        "Otherwise live files would have different partition columns, and readers would skip " +
+          "the wrong files.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       ) {
 
@@ -432,8 +434,8 @@ object ChangeRules {
               case _                    => Fix.repartition(change.before, change.after)
             },
             "columns" -> (if (is.isEmpty) "no column" else is.mkString(", ")),
-            "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and IcebergCompatV2 " +
-              "does not allow this to change")
+            "reason" -> (s"the table was partitioned by ${was.mkString(", ")}, and " +
+              "IcebergCompatV2 does not allow this to change")
           )
         )
     }

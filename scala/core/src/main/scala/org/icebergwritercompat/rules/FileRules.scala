@@ -18,7 +18,8 @@ object FileRules {
   object LiveFilesWereWrittenById
       extends TableRule(
         "E1",
-        "Every live data file was written with field ids for all columns, elements, keys and values.",
+        "Every live data file was written with field ids for all columns, elements, keys and " +
+          "values.",
         "Iceberg finds a column in a file only by its id; without ids it reads nulls.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")

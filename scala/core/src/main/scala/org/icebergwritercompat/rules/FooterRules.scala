@@ -103,7 +103,8 @@ object FooterRules {
         )
       }
 
-    // The rows cannot be copied. The history shows which commit wrote the file, and a version to restore.
+    // The rows cannot be copied. The history shows which commit wrote the file, and a version to
+    // restore.
     override def remedy(table: TableState): Remedy = Fix.lookIntoHistory(table)
   }
 
@@ -171,7 +172,8 @@ object FooterRules {
       wrongId(column).orElse(otherName.map { other =>
         Problem.at(
           column,
-          s"has its field id on the field with the name of ${other.sqlPath}, $name"
+          s"has its field id on the field with the name of ${other.sqlPath}, " +
+            s"$name"
         )
       })
     }
@@ -186,8 +188,8 @@ object FooterRules {
       extends ContentRule(
         "E2",
         "Every element, key and value in a data file has its field id of the schema.",
-        "Iceberg finds elements, keys and values only by their ids; without them it reads an empty " +
-          "list or map, or fails.",
+        "Iceberg finds elements, keys and values only by their ids; without them it reads an " +
+          "empty list or map, or fails.",
         v2,
         ids
       ) {
@@ -241,8 +243,8 @@ object FooterRules {
       extends FormRule(
         "E4",
         "Timestamps are stored as int64 in microseconds, annotated as UTC or as without time zone.",
-        "Iceberg readers expect int64 in microseconds; with another form they fail or return other " +
-          "instants.",
+        "Iceberg readers expect int64 in microseconds; with another form they fail or return " +
+          "other instants.",
         v2,
         types
       ) {
@@ -255,7 +257,8 @@ object FooterRules {
       extends ContentRule(
         "E5",
         "Every partition column is in the data file, with the value of the log in all rows.",
-        "Iceberg reads the column from the file, Delta from the log; they would return different values.",
+        "Iceberg reads the column from the file, Delta from the log; they would return " +
+          "different values.",
         v2,
         Clause(IcebergSpec, "Partitioning")
       ) {
@@ -309,8 +312,8 @@ object FooterRules {
   object CollectionsHaveThreeLevels
       extends ContentRule(
         "E6",
-        "Lists and maps have three levels: the list, `list` and `element`; the map, `key_value`, and " +
-          "`key` and `value`.",
+        "Lists and maps have three levels: the list, `list` and `element`; the map, " +
+          "`key_value`, and `key` and `value`.",
         "Iceberg readers expect three levels; otherwise they fail or return other values.",
         types,
         Clause(ParquetFormat, "Nested Types")
@@ -338,8 +341,8 @@ object FooterRules {
   object DecimalsFitTheirPrecision
       extends FormRule(
         "E7",
-        "Decimals are stored as int32 up to 9 digits, int64 up to 18 digits, and otherwise in a byte " +
-          "array of the minimal length.",
+        "Decimals are stored as int32 up to 9 digits, int64 up to 18 digits, and otherwise in " +
+          "a byte array of the minimal length.",
         "Iceberg readers expect this form; otherwise they fail or return other values.",
         types
       ) {
@@ -382,7 +385,8 @@ object FooterRules {
               Problem.at(
                 field,
                 None,
-                s"it has the column $name, which is not a column of the table"
+                s"it has the column $name, which is not a column of " +
+                  "the table"
               )
             )
           case Some(id) if id > columns.table.maxColumnId =>
@@ -453,8 +457,8 @@ object FooterRules {
         "E11",
         "Dates before 15 October 1582, and timestamps before 1900, are stored in the Gregorian " +
           "calendar.",
-        "Iceberg readers support only the Gregorian calendar, so they would return other days than " +
-          "Delta.",
+        "Iceberg readers support only the Gregorian calendar, so they would return other days " +
+          "than Delta.",
         types,
         Clause(ParquetFormat, "Temporal Types")
       ) {
@@ -467,7 +471,8 @@ object FooterRules {
           chunk <- chunksOf(footer, column).find(mayBeBefore(_, first))
         } yield Problem(
           Some(column.node),
-          "is stored in the Julian calendar, which Delta readers convert and Iceberg readers do not",
+          "is stored in the Julian calendar, which Delta readers convert and Iceberg readers " +
+            "do not",
           s"${contents(chunk)}written $writer"
         )
       }

@@ -48,9 +48,9 @@ object NameRules {
   object NamesAreDistinct
       extends TableRule(
         "N1",
-        "The full names of fields (parts joined by dots) are distinct, ignoring case. So are the short " +
-          "names, which omit `element` and `value` above the fields of a struct; a short name may " +
-          "only be exactly equal to a full name.",
+        "The full names of fields (parts joined by dots) are distinct, ignoring case. So are " +
+          "the short names, which omit `element` and `value` above the fields of a struct; a " +
+          "short name may only be exactly equal to a full name.",
         "Iceberg's index of names has one column per name, and fails if two columns have the same.",
         Clause(IcebergCode, "IndexByName"),
         Clause(IcebergCode, "TypeUtil.indexByLowerCaseName"),

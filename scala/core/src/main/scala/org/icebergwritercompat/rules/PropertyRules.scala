@@ -110,8 +110,8 @@ object PropertyRules {
       extends RequiredProperty(
         "B3",
         s"`${WriterCompat.ColumnMappingMode}` is `${WriterCompat.IdMode}`.",
-        "With mapping by name, Delta reads nulls from a file that an Iceberg engine wrote with other " +
-          "column names.",
+        "With mapping by name, Delta reads nulls from a file that an Iceberg engine wrote with " +
+          "other column names.",
         _ => WriterCompat.ColumnMappingMode,
         WriterCompat.IdMode,
         "only in this mode do Delta readers find columns by id in files that Iceberg engines wrote",
@@ -122,8 +122,8 @@ object PropertyRules {
   object MaxColumnIdCoversAllIds
       extends TableRule(
         "B4",
-        s"`${WriterCompat.MaxColumnId}` is a whole number, at least the highest column id or nested id, " +
-          s"and at most ${SchemaRules.MaxIcebergColumnId}.",
+        s"`${WriterCompat.MaxColumnId}` is a whole number, at least the highest column id or " +
+          s"nested id, and at most ${SchemaRules.MaxIcebergColumnId}.",
         "Otherwise a new column could get the id of an older one, and show its values.",
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
@@ -178,7 +178,8 @@ object PropertyRules {
         s"`${WriterCompat.IcebergCompatV1Enabled}` is not `true`.",
         "The versions of IcebergCompat contradict each other on lists, maps and names.",
         WriterCompat.IcebergCompatV1Enabled,
-        "the feature requires IcebergCompatV2, and a table can have only one version of IcebergCompat",
+        "the feature requires IcebergCompatV2, and a table can have only one version of " +
+          "IcebergCompat",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
       with FollowsFromTheSwitch
@@ -197,10 +198,11 @@ object PropertyRules {
       extends SwitchedOff(
         "B5v3",
         s"`${WriterCompat.IcebergCompatV3Enabled}` is not `true`.",
-        "The versions of IcebergCompat contradict each other, and version 3 is for Iceberg format " +
-          "version 3.",
+        "The versions of IcebergCompat contradict each other, and version 3 is for Iceberg " +
+          "format version 3.",
         WriterCompat.IcebergCompatV3Enabled,
-        "the feature requires IcebergCompatV2, and a table can have only one version of IcebergCompat",
+        "the feature requires IcebergCompatV2, and a table can have only one version of " +
+          "IcebergCompat",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
       with FollowsFromTheSwitch
@@ -211,7 +213,8 @@ object PropertyRules {
         s"`${WriterCompat.ChangeDataFeedEnabled}`, or if that is absent " +
           s"${WriterCompat.AlternateKeys(WriterCompat.ChangeDataFeedEnabled).map(key => s"`$key`").mkString(", ")}, " +
           "is absent or `false`.",
-        "Iceberg writers write no change data files, so readers of the feed would miss their changes.",
+        "Iceberg writers write no change data files, so readers of the feed would miss their " +
+          "changes.",
         WriterCompat.ChangeDataFeedEnabled,
         "Iceberg writers do not write change data files",
         Clause(Rfc, "Disallowed Features")
@@ -256,7 +259,8 @@ object PropertyRules {
       extends TableRule(
         "B10",
         "`delta.minReaderVersion` and `delta.minWriterVersion` are never stored as properties.",
-        "The protocol action has the versions; engines could read different ones from the properties.",
+        "The protocol action has the versions; engines could read different ones from the " +
+          "properties.",
         Clause(DeltaProtocol, "Protocol Evolution")
       ) {
 
@@ -296,9 +300,10 @@ object PropertyRules {
   object UniFormOff
       extends TableRule(
         "B13",
-        s"A table does not get the feature while `${WriterCompat.UniversalFormats}` contains `iceberg`.",
-        "UniForm and this project would both write Iceberg metadata, and readers of one would not see " +
-          "the commits of the other, or fail.",
+        s"A table does not get the feature while `${WriterCompat.UniversalFormats}` contains " +
+          "`iceberg`.",
+        "UniForm and this project would both write Iceberg metadata, and readers of one would " +
+          "not see the commits of the other, or fail.",
         Clause(DeltaSpark, "UniversalFormat")
       ) {
 

@@ -88,8 +88,8 @@ object ProtocolRules {
       extends ProtocolRule(
         "A2",
         "The writer version is 7.",
-        "Only writer version 7 has `writerFeatures`, by which writers learn that they must support " +
-          "the feature.",
+        "Only writer version 7 has `writerFeatures`, by which writers learn that they must " +
+          "support the feature.",
         mappingClause
       )
       with FollowsFromTheSwitch {
@@ -173,8 +173,8 @@ object ProtocolRules {
       extends ProtocolRule(
         "A6",
         "No feature that the contract forbids is supported, even if it is not active.",
-        "Iceberg readers and writers ignore what such a feature stores, so rows or values would be " +
-          "lost or wrong.",
+        "Iceberg readers and writers ignore what such a feature stores, so rows or values " +
+          "would be lost or wrong.",
         Clause(Rfc, "Disallowed Features"),
         Clause(Rfc, "Allowed Supported list of features")
       ) {
@@ -197,8 +197,8 @@ object ProtocolRules {
         s"The reader version is 3 if one of the features ${readerWriterFeatures.toSeq.sorted
             .map(f => s"`$f`")
             .mkString(", ")} is supported.",
-        "Only reader version 3 has `readerFeatures`, by which readers learn that they must support " +
-          "these features.",
+        "Only reader version 3 has `readerFeatures`, by which readers learn that they must " +
+          "support these features.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
       )
       with FollowsFromTheSwitch {

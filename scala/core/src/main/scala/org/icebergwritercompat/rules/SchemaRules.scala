@@ -63,7 +63,8 @@ object SchemaRules {
       extends TableRule(
         "C2",
         "The physical name of every field is `col-<id>`.",
-        "Iceberg writers derive the name from the id, and would write the column under another name.",
+        "Iceberg writers derive the name from the id, and would write the column under another " +
+          "name.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
       with LaidOutByTheSwitch {
@@ -166,8 +167,8 @@ object SchemaRules {
         "C5",
         "Every list has an id for its element, every map for its key and its value, under " +
           s"`${WriterCompat.NestedIds}` of the nearest field above.",
-        "Iceberg finds elements, keys and values only by their ids; without them it reads an empty " +
-          "list or map, or fails.",
+        "Iceberg finds elements, keys and values only by their ids; without them it reads an " +
+          "empty list or map, or fails.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
       with BoundByFiles {
@@ -185,8 +186,8 @@ object SchemaRules {
         "Every type is one of integer, long, float, double, decimal, string, binary, boolean, " +
           "timestamp, timestamp_ntz, date, array, map and struct; a CHAR is a string, stored " +
           "padded with spaces.",
-        "Iceberg format version 2 has no other types, so Iceberg engines could not read or write the " +
-          "column.",
+        "Iceberg format version 2 has no other types, so Iceberg engines could not read or " +
+          "write the column.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       ) {
 
@@ -289,7 +290,8 @@ object SchemaRules {
       extends LegacyFeatureInactive(
         "C12",
         "allowColumnDefaults",
-        "Iceberg format version 2 has no column defaults, so Iceberg writers would write null instead.",
+        "Iceberg format version 2 has no column defaults, so Iceberg writers would write null " +
+          "instead.",
         Seq("CURRENT_DEFAULT"),
         "Iceberg format version 2 has no column defaults",
         Fix.dropDefault,
@@ -299,9 +301,9 @@ object SchemaRules {
   object RecordedTypeChangesArePromotions
       extends TableRule(
         "C13",
-        "Every recorded type change is one that Iceberg format version 2 has: int to long, float to " +
-          "double, a decimal to a wider one of the same scale; or it is byte or short to int or " +
-          "long. Inside a map key only byte or short to int is allowed.",
+        "Every recorded type change is one that Iceberg format version 2 has: int to long, " +
+          "float to double, a decimal to a wider one of the same scale; or it is byte or short " +
+          "to int or long. Inside a map key only byte or short to int is allowed.",
         "Iceberg cannot read files that were written before any other type change.",
         Clause(Rfc, "Allowed Supported list of features"),
         Clause(IcebergSpec, "Schema Evolution"),
@@ -359,7 +361,8 @@ object SchemaRules {
   object PartitionColumnsAreTopLevel
       extends TableRule(
         "C18",
-        "Partition columns are top-level columns of a primitive type, spelled exactly as in the schema.",
+        "Partition columns are top-level columns of a primitive type, spelled exactly as in " +
+          "the schema.",
         "Iceberg partitions by values of primitive type only.",
         Clause(DeltaProtocol, "Change Metadata"),
         Clause(IcebergSpec, "Partitioning")
@@ -384,7 +387,8 @@ object SchemaRules {
         case None                             => Some("is not a column of the table")
         case Some(column) if isNested(column) => Some(s"has the type ${column.dataType.typeName}")
         case Some(column)                     =>
-          // Delta cannot load a table if the schema does not have the exact name of a partition column.
+          // Delta cannot load a table if the schema does not have the exact name of a partition
+          // column.
           val isThere = table.nodesByPath.contains(Vector(name))
           Option.when(!isThere)(s"is spelled ${column.path.head} in the schema")
       }
@@ -414,8 +418,8 @@ object SchemaRules {
             node.location,
             Fix.partitionBy(table, table.partitionColumns.filterNot(isDecimal(table, _))),
             "columns" -> node.path.head,
-            "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, but " +
-              "a bug of Delta Spark 4.4.0 refuses it with IcebergCompatV2")
+            "reason" -> (s"${node.path.head} is a decimal: Iceberg and the protocol allow it, " +
+              "but a bug of Delta Spark 4.4.0 refuses it with IcebergCompatV2")
           )
       }
 

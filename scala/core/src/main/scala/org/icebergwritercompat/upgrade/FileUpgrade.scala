@@ -104,7 +104,8 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
           FileReason(
             FooterRules.FieldsHaveTheirIds.id,
             node.path,
-            s"the field id of column ${node.sqlPath} is on ${stored.getName}, from which it is not read"
+            s"the field id of column ${node.sqlPath} is on ${stored.getName}, from which it is " +
+              "not read"
           )
       }
 

@@ -2,7 +2,7 @@ package org.icebergwritercompat.upgrade
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator, JsonParser, JsonToken}
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.model.SchemaNode
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree, SchemaNode}
 
 import java.io.StringWriter
 import scala.util.Using
@@ -13,7 +13,7 @@ import scala.util.Using
 final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Serializable {
 
   /** Whether every field keeps its name. */
-  def isEmpty: Boolean =
+  val isEmpty: Boolean =
     fields.forall { case (name, renamed) => name == renamed.name && renamed.below.isEmpty }
 
   /** The new names from the root to a field; `None` if there is no such field. */
@@ -46,6 +46,16 @@ final class Renaming private (fields: Map[String, Renaming.Renamed]) extends Ser
         text.toString
       } catch { case _: java.io.IOException => json }
 
+  /**
+   * What the rules ask of statistics under the new names, read from the text under the old ones.
+   *
+   * @param names
+   *   the new names
+   */
+  def parsed(json: String, names: PhysicalNameTree): Option[FileStatistics] =
+    // [[statistics]] leaves out every name that the schema does not have, so none is unknown.
+    if (isEmpty) FileStatistics.parse(json, names) else FileStatistics.parse(json)
+
   private def renamed(name: String): Option[Renaming.Renamed] = fields.get(name)
 }
 
@@ -54,8 +64,6 @@ object Renaming {
   private final case class Renamed(name: String, below: Renaming)
 
   private val factory = new JsonFactory
-
-  private val byColumn = Set("minValues", "maxValues", "nullCount")
 
   /** The renaming from one schema to another with the same fields. */
   def of(before: StructType, after: StructType): Renaming =
@@ -83,7 +91,7 @@ object Renaming {
         val name = parser.currentName
         parser.nextToken()
         to.writeFieldName(name)
-        if (byColumn(name) && parser.currentToken == JsonToken.START_OBJECT)
+        if (FileStatistics.ByColumn(name) && parser.currentToken == JsonToken.START_OBJECT)
           copyFields(parser, to, all)
         else copy(parser, to)
       }

@@ -280,7 +280,7 @@ class ActionRulesSuite extends StepSuite {
     "names at every depth" ->
       ("""{"numRecords":1,"minValues":{"col-1":1,"col-2":{"col-3":1,"col-4":{"col-5":1}}},""" +
         """"nullCount":{"col-1":0,"col-2":{"col-3":0},"col-6":0},"tightBounds":true}"""),
-    "keys of statistics nobody knows" -> """{"numRecords":1,"madeUp":{"a":1}}"""
+    "unknown keys of statistics" -> """{"numRecords":1,"madeUp":{"a":1}}"""
   ).foreach { case (what, json) =>
     passes(StatisticsByPhysicalName, what)(wide)(stats(wide)(json))
   }

@@ -28,7 +28,7 @@ class FixStatementsSuite extends AnyFunSuite {
 
   private val pair = StructType(Seq(field("u", ShortType, 11), field("v", ByteType, 12)))
 
-  test("what is refused below a new column is mended by adding the whole column") {
+  test("the remedy of a violation in a new column adds the whole column") {
     val table = evolved(Nil, field("n", pair, 10))
     Seq(Seq("n", "u"), Seq("n", "v"), Seq("n")).foreach { path =>
       isStatement(
@@ -38,7 +38,7 @@ class FixStatementsSuite extends AnyFunSuite {
     }
   }
 
-  test("what is refused below a new field of an old struct is mended by adding that field") {
+  test("the remedy of a violation in a new field of an existing struct adds that field") {
     val table = evolved(Seq("s"), field("n", pair, 10))
     isStatement(
       Fix.useSupportedType(table, node(table, "s", "n", "u")),

@@ -629,12 +629,12 @@ class FooterRulesSuite extends RuleSuite {
 
   for (
     (what, form) <- Seq(
-      "another annotation" -> ("optional group col-1 (LIST) = 1 " +
-        "{ repeated group key_value { required binary key (STRING) = 2; optional int32 value = 3; } }"),
+      "another annotation" -> ("optional group col-1 (LIST) = 1 { repeated group key_value { " +
+        "required binary key (STRING) = 2; optional int32 value = 3; } }"),
       "another name in the middle" -> ("optional group col-1 (MAP) = 1 " +
         "{ repeated group map { required binary key (STRING) = 2; optional int32 value = 3; } }"),
-      "the value first" -> ("optional group col-1 (MAP) = 1 " +
-        "{ repeated group key_value { optional int32 value = 3; required binary key (STRING) = 2; } }"),
+      "the value first" -> ("optional group col-1 (MAP) = 1 { repeated group key_value { " +
+        "optional int32 value = 3; required binary key (STRING) = 2; } }"),
       "no value" -> ("optional group col-1 (MAP) = 1 " +
         "{ repeated group key_value { required binary key (STRING) = 2; } }")
     )
@@ -796,7 +796,7 @@ class FooterRulesSuite extends RuleSuite {
     assert(V1.rules.check(plain, old).map(_.rule.id).toSeq == Seq("E1f", "E4", "E5", "E6"))
   }
 
-  test("each rule says the statement that mends what it finds") {
+  test("each rule has the remedy of its violations") {
     assert(contentRules.map(_.remedy(byName).text).distinct == Seq(copy))
   }
 

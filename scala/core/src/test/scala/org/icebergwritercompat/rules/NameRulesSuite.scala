@@ -192,7 +192,7 @@ class NameRulesSuite extends StepSuite {
       adding("l.element.Element_3 INT")
     )("l.element.Element", indistinct("l.element"))
   }
-  // The index drops a short name that is a full name to the letter, and all but one of equal ones.
+  // The index ignores a short name that equals a full name, and duplicates of short names.
   Seq(
     "l ARRAY<STRUCT<x: INT>>, `l.x` INT",
     "`m.x` INT, m MAP<INT, STRUCT<x: INT>>",
@@ -241,7 +241,7 @@ class NameRulesSuite extends StepSuite {
       val taken = CompliantTable.of(s"a INT, $name INT, ${name.drop(1)} INT")
       taken.copy(moment = Moment.Enabling)
     }(badName(location, rename(name, s"${name.drop(1)}_2"))(name, metadataColumn))
-    // Whoever gave it the feature let it keep the name; reports warn of it.
+    // The feature was switched on although the table has this name; reports contain a warning.
     passes(NoReservedNames, s"$name in a table that has the feature")(table)
     test(s"N2 knows $name in a table that has the feature") {
       val found = theOne(NoReservedNames.ofExisting(table))

@@ -186,7 +186,7 @@ class PropertyRulesSuite extends RuleSuite {
         wrongMaximum(value, givenTwice(shape.highest))
       )
     }
-    // Each is told for what it is, not for what it would be if it were a number.
+    // Each violation contains the text of the value, not a number parsed from it.
     Seq(s" ${shape.highest}", "2147483448", "2147483648", "9223372036854775808", "-1", "abc", "")
       .foreach { value =>
         refuses(MaxColumnIdCoversAllIds, s"${shape.name} with maxColumnId '$value'") {

@@ -13,7 +13,7 @@ import org.icebergwritercompat.contract.{
 import org.icebergwritercompat.model.DataAction
 import org.scalatest.Assertions
 
-/** Statements that mend violations, as Spark reads them. */
+/** The statements of remedies, as Spark parses them. */
 object Statements extends Assertions {
 
   private val parser = new SparkSqlParser

@@ -64,8 +64,8 @@ class V1Suite extends AnyFunSuite {
     )
   }
 
-  test("whoever stops at the first violation pays for no more") {
-    // The property rules come first and need no schema; whoever looks at this one fails.
+  test("after the first violation the remaining rules are not evaluated") {
+    // The property rules come first and need no schema; reading this schema fails.
     val trap = CompliantTable.of("a INT").copy(properties = Map.empty, schema = null)
     assert(V1.rules.check(trap).next().rule.id == "B1")
     intercept[NullPointerException](V1.rules.check(trap).toSeq)

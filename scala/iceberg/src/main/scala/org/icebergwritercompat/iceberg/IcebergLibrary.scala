@@ -3,12 +3,12 @@ package org.icebergwritercompat.iceberg
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.BuildInfo
 
-/** What needs Iceberg's own library, which only sessions that publish have a need of. */
+/** Guards calls that need Iceberg's library, which not every session has. */
 object IcebergLibrary {
 
   private val packages = Seq("org/apache/iceberg/", "org/apache/hc/", "com/github/benmanes/")
 
-  /** Refuses where it is missing. */
+  /** Fails if the library is missing. */
   def require(): Unit =
     try
       probes.foreach(name => Class.forName(name, false, getClass.getClassLoader))
@@ -17,7 +17,7 @@ object IcebergLibrary {
         throw IcebergWriterCompatException.icebergMissing(BuildInfo.iceberg, e)
     }
 
-  // One class of each jar that every publishing needs.
+  // One class of each jar that publishing needs.
   private val probes = Seq(
     "org.apache.iceberg.Table",
     "org.apache.iceberg.BaseTable",
@@ -25,7 +25,7 @@ object IcebergLibrary {
     "com.github.benmanes.caffeine.cache.Caffeine"
   )
 
-  /** The answer, or an error that says what is missing. */
+  /** The result of the call, or an error that names the missing library. */
   def needed[T](answer: => T): T =
     try answer
     catch {

@@ -9,14 +9,14 @@ import org.icebergwritercompat.report.TableReport
 import org.icebergwritercompat.upgrade.UpgradeRequest
 import org.apache.spark.sql.delta.writercompat.read.MalformedLog
 
-/** Reports on tables, given by name or path; none of them writes anything. */
+/** Makes reports on tables, given by name or path; writes nothing. */
 object Reports {
 
-  /** What the log of a table breaks, at a version or at the newest. */
+  /** The violations in the log of a table, at a version or at the newest. */
   def check(spark: SparkSession, table: String, version: Option[Long]): TableReport =
     answer(spark, table)(new TableInspector(spark).check(table, version))
 
-  /** The same, and what its data files break; at most `files` of them are opened. */
+  /** The same, and the violations in at most `files` of its data files. */
   def verify(
       spark: SparkSession,
       table: String,
@@ -32,21 +32,21 @@ object Reports {
       )
     )
 
-  /** Which version of a table broke which rule first. */
+  /** The versions of a table that first broke each rule. */
   def history(spark: SparkSession, table: String): TableReport =
     answer(spark, table)(new TableHistory(spark).of(table))
 
-  /** What an ALTER, CREATE or REPLACE statement would do. */
+  /** The violations that an ALTER, CREATE or REPLACE statement would cause. */
   def wouldBreak(spark: SparkSession, statement: String): TableReport =
     answer(spark, new WouldBreak(spark).tableIn(statement))(
       new WouldBreak(spark).statement(statement)
     )
 
-  /** What it would mean if the columns of a table were these. */
+  /** The violations that these columns of a table would cause. */
   def wouldBreak(spark: SparkSession, table: String, schema: StructType): TableReport =
     answer(spark, table)(new WouldBreak(spark).schema(table, schema))
 
-  /** What it takes to switch the feature on, once its data files have been looked at. */
+  /** The plan to switch the feature on, with the footers of all data files. */
   def plan(
       spark: SparkSession,
       table: String,
@@ -56,7 +56,7 @@ object Reports {
   ): TableReport =
     answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop).plan())
 
-  // What Spark and Delta object to is clear already; the others are of the log.
+  // Errors of Spark and Delta with a condition are clear; others may be caused by the log.
   private def answer(spark: SparkSession, table: => String)(report: => TableReport): TableReport =
     MalformedLog.explained(spark, table)(IcebergWriterCompatException.unreadable(table, _))(report)
 }

@@ -8,15 +8,16 @@ import org.icebergwritercompat.model.WriterCompat
 import java.util.Locale
 
 /**
- * Sets what Delta asks for before any transaction sees the properties of a new table that has the
- * feature, unless the statement says otherwise.
+ * Sets properties of a new table with the feature that Delta requires before a transaction sees the
+ * properties, unless the statement sets them.
  *
- * Delta gives a new table with any IcebergCompat the mode `name`, and then nobody can tell that
- * from a wish of the user; and it refuses UniForm without an IcebergCompat in its own words.
+ * Delta sets the mode `name` for a new table with IcebergCompat, which could then not be
+ * distinguished from a mode that the user set; and it refuses UniForm without IcebergCompat with
+ * its own error.
  */
 class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
 
-  // Delta takes what a DataFrame is written with for properties too.
+  // Delta also uses the options of a DataFrame writer as properties.
   override def apply(plan: LogicalPlan): LogicalPlan = TableSpecs.changed(plan) { (spec, options) =>
     val missing =
       if (isDelta(spec.provider)) missingFrom(options ++ spec.properties)
@@ -37,9 +38,8 @@ class ColumnMappingByIdRule(spark: SparkSession) extends Rule[LogicalPlan] {
     val byKey = properties.map { case (key, value) => key.toLowerCase(Locale.ROOT) -> value }
     def get(key: String): Option[String] = byKey.get(key.toLowerCase(Locale.ROOT))
     def default(key: String): Option[String] =
-      spark.sessionState.conf.getAllConfs
-        .get("spark.databricks.delta.properties.defaults." + key.stripPrefix("delta."))
-    def isTrue(value: Option[String]): Boolean = value.exists(_.trim.equalsIgnoreCase("true"))
+      spark.sessionState.conf.getAllConfs.get(WriterCompat.sessionDefaultKey(key))
+    def isTrue(value: Option[String]): Boolean = value.exists(WriterCompat.isTrue)
     val hasUniForm = WriterCompat.isUniFormIceberg(
       get(WriterCompat.UniversalFormats).map(WriterCompat.UniversalFormats -> _).toMap
     )

@@ -5,10 +5,10 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.delta.writercompat.publish.PublishProperties
 
 /**
- * Makes properties of the table of the options that tell how it is published.
+ * Converts the writer options of publishing to table properties.
  *
- * Of the options of a write that creates a table, Delta takes those for properties that begin with
- * `delta.`, and passes over all others.
+ * Of the options of a write that creates a table, Delta uses only those that begin with `delta.` as
+ * properties, and ignores all others.
  */
 object PublishOptionsRule extends Rule[LogicalPlan] {
 

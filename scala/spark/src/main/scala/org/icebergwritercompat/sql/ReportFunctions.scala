@@ -17,10 +17,10 @@ import java.sql.Timestamp
 import java.time.Instant
 import java.util.{Set => JSet}
 
-/** The table functions by which SQL asks for reports; they also work through Spark Connect. */
+/** The table functions for reports; they also work through Spark Connect. */
 object ReportFunctions {
 
-  /** What `SparkSessionExtensions.injectTableFunction` takes. */
+  /** The argument of `SparkSessionExtensions.injectTableFunction`. */
   type Description = (FunctionIdentifier, ExpressionInfo, Seq[Expression] => LogicalPlan)
 
   private val findingColumns: Seq[(StructField, (TableReport, Finding) => Any)] = Seq(
@@ -54,13 +54,18 @@ object ReportFunctions {
 
   /** All functions. */
   val all: Seq[Description] = Seq(
-    function("check", "table [, version]", "what its log breaks", findingColumns) {
+    function("check", "table [, version]", "the rules that its log breaks", findingColumns) {
       (spark, table, version) => Reports.check(spark, table, version)
     },
-    function("verify", "table [, files]", "what its log and data files break", findingColumns) {
-      (spark, table, files) => Reports.verify(spark, table, None, files)
+    function(
+      "verify",
+      "table [, files]",
+      "the rules that its log and data files break",
+      findingColumns
+    ) { (spark, table, files) =>
+      Reports.verify(spark, table, None, files)
     },
-    function("history", "table", "which version broke which rule first", historyColumns) {
+    function("history", "table", "the versions that first broke each rule", historyColumns) {
       (spark, table, _) => Reports.history(spark, table)
     }
   )
@@ -76,7 +81,7 @@ object ReportFunctions {
   )(report: (SparkSession, String, Option[Long]) => TableReport): Description = {
     val fullName = s"iceberg_writer_compat_$name"
     val most = parameters.count(_ == ',') + 1
-    val usage = s"_FUNC_($parameters) - Tells of a Delta table $answer, a row for each finding."
+    val usage = s"_FUNC_($parameters) - Returns, for a Delta table, $answer, one row per finding."
     val builder = (arguments: Seq[Expression]) => {
       val values = arguments.map(valueOf(fullName, parameters, _))
       if (values.isEmpty || values.sizeIs > most) throw wrongArguments(fullName, parameters)
@@ -104,7 +109,7 @@ object ReportFunctions {
   private def wrongArguments(name: String, parameters: String) =
     IcebergWriterCompatException.wrongArguments(name, parameters)
 
-  // Asked for when the query is planned, not when it is analysed, and once.
+  // Evaluated once, when the query is planned, not when it is analysed.
   private def relation(
       function: String,
       columns: Seq[(StructField, (TableReport, Finding) => Any)],
@@ -134,7 +139,7 @@ object ReportFunctions {
 
     override def name: String = function
 
-    @deprecated("Spark still asks for it.", "")
+    @deprecated("Spark still calls it.", "")
     override def schema: StructType = shape
 
     override def capabilities: JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)

@@ -3,17 +3,16 @@ package org.icebergwritercompat.sql
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical._
 
-/** What the plans that create or replace a table say of it. */
+/** The table specifications in plans that create or replace a table. */
 private[sql] object TableSpecs {
 
   /**
-   * The plan with other properties of its table, if `properties` answers with some.
+   * The plan with other properties of its table, if `properties` returns some.
    *
    * @param leaving
-   *   which options of the table are none any more then, since Delta takes no property of their
-   *   name
+   *   the options to remove, because Delta does not accept properties with their names
    * @param properties
-   *   is given the specification of the table, and all options of the plan
+   *   computes them from the specification of the table and all options of the plan
    */
   def changed(plan: LogicalPlan, leaving: String => Boolean = _ => false)(
       properties: (TableSpecBase, Map[String, String]) => Option[Map[String, String]]

@@ -132,7 +132,7 @@ object Report {
   def write(file: Path, text: String): Unit = { Files.writeString(file, text); () }
 }
 
-/** What is told of the machine, and how busy others kept it. */
+/** The machine, and its load by other processes. */
 final class Machine {
 
   private val (busyBefore, ownBefore) = (busy, own)

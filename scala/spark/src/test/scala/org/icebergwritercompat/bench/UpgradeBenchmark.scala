@@ -174,7 +174,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     )
   }
 
-  /** Milliseconds to write all files of the table without column mapping anew. */
+  /** Milliseconds to rewrite all files of the table without column mapping. */
   def rewrite(name: String): Double = {
     val table = asMade(unmapped(name))
     timed {

@@ -16,8 +16,16 @@ import org.icebergwritercompat.contract.{
 }
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.model.{DataAction, DataFile, FileStatistics, SchemaNode}
+import org.icebergwritercompat.model.{
+  Condition,
+  DataAction,
+  DataFile,
+  FileStatistics,
+  Location,
+  SchemaNode
+}
 import org.icebergwritercompat.model.DataAction._
+import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{CompliantTable, DataFiles}
 import org.icebergwritercompat.rules.DataFiles.Changed
 
@@ -52,8 +60,14 @@ sealed trait RuleExample {
 /**
  * Statements a user types; the last of those that pass or fail is the one that is judged.
  *
- * @param condition
- *   where it is not the rule that is refused for, but the table as a whole
+ * The texts of conditions are where the product has them, and not repeated here.
+ *
+ * @param parameters
+ *   what the text of the condition is filled with, besides the table and the rule
+ * @param fix
+ *   the statement that mends it
+ * @param also
+ *   which other rules the statement breaks
  */
 final case class SqlExample(
     rule: Rule,
@@ -61,9 +75,32 @@ final case class SqlExample(
     passes: Seq[String],
     fails: Seq[String],
     condition: String,
-    says: String
+    parameters: Map[String, String],
+    fix: String,
+    also: Seq[Violation] = Nil
 ) extends RuleExample {
   override val language = "sql"
+
+  /** The same example, of a statement that breaks this rule, too. */
+  def and(rule: String, condition: Condition)(parameters: (String, String)*): SqlExample = {
+    val other =
+      Violation(V1.rules(rule), condition, Location.Protocol, Remedy.Nothing, parameters.toMap)
+    copy(also = also :+ other)
+  }
+
+  override def says: String = {
+    val table = LogLines.compliant
+    val refusal = new IcebergWriterCompatException(
+      s"${IcebergWriterCompatException.Violation}.$condition",
+      parameters ++ Map("table" -> table.name, "rule" -> rule.id),
+      null,
+      Remedy.RunAgain(fix),
+      also.map { other =>
+        s"rule ${other.rule.id}: ${IcebergWriterCompatException.explanation(table, other)}"
+      }
+    )
+    RuleExample.particulars(refusal.getMessage)
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 package org.icebergwritercompat.docs
 
 import org.icebergwritercompat.contract.{FooterRule, Rule}
+import org.icebergwritercompat.model.Condition
 import org.icebergwritercompat.rules.{
   ActionRules,
   ChangeRules,
@@ -24,11 +25,15 @@ object RuleExamples {
 
   private val sales = s"CREATE TABLE sales (id INT, amount INT) $on"
 
-  /** Says what the refusal says; its last line is the statement that mends it. */
+
+  /**
+   * Statements that pass and fail; then the parameters of the condition, besides table and rule,
+   * and the remedy.
+   */
   private def sql(rule: Rule, condition: String, setUp: Seq[String] = Nil)(passes: String*)(
       fails: String*
-  )(says: String*): SqlExample =
-    SqlExample(rule, setUp, passes, fails, condition, says.mkString("\n"))
+  )(parameters: (String, String)*)(fix: String*): SqlExample =
+    SqlExample(rule, setUp, passes, fails, condition, parameters.toMap, fix.mkString("\n"))
 
   private def log(rule: Rule, setUp: String*)(passes: String*)(fails: String*): LogExample =
     LogExample(rule, setUp, passes, fails)
@@ -124,67 +129,92 @@ object RuleExamples {
     sql(PropertyRules.IcebergCompatV2Enabled, wrongProperty)(sales)(
       "CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.enableIcebergCompatV2' = 'false'")
     )(
-      "Table shop.sales, rule B2: the property delta.enableIcebergCompatV2 is false, but it " +
-        "must be true, because the feature includes all requirements of IcebergCompatV2.",
-      "Run: CREATE TABLE sales (id INT, amount INT) USING delta",
+      "property" -> "delta.enableIcebergCompatV2",
+      "value" -> "false",
+      "required" -> "true",
+      "reason" -> "the feature includes all requirements of IcebergCompatV2"
+    )(
+      "CREATE TABLE sales (id INT, amount INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true', " +
         "'delta.enableIcebergCompatV2' = 'true')"
     ),
     sql(PropertyRules.ColumnMappingById, wrongProperty)(
       "CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.columnMapping.mode' = 'id'")
     )("CREATE TABLE sales (id INT, amount INT) " + onWith("'delta.columnMapping.mode' = 'name'"))(
-      "Table shop.sales, rule B3: the property delta.columnMapping.mode is name, but it must be " +
-        "id, because only in this mode do Delta readers find columns by id in files that " +
-        "Iceberg engines wrote.",
-      "Run: CREATE TABLE sales (id INT, amount INT) USING delta",
+      "property" -> "delta.columnMapping.mode",
+      "value" -> "name",
+      "required" -> "id",
+      "reason" -> ("only in this mode do Delta readers find columns by id in files that Iceberg " +
+        "engines wrote")
+    )(
+      "CREATE TABLE sales (id INT, amount INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true', " +
         "'delta.columnMapping.mode' = 'id')"
     ),
     sql(PropertyRules.IcebergCompatV1Off, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'false')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'true')")(
-      "Table shop.sales, rule B5: the property delta.enableIcebergCompatV1 is true, but it must " +
-        "be false, because the feature requires IcebergCompatV2, and a table can have only one " +
-        "version of IcebergCompat.",
-      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = 'false')"
+      "property" -> "delta.enableIcebergCompatV1",
+      "value" -> "true",
+      "required" -> "false",
+      "reason" -> ("the feature requires IcebergCompatV2, and a table can have only one version " +
+        "of IcebergCompat")
+    )(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV1' = " +
+        "'false')"
     ),
     sql(PropertyRules.IcebergCompatV3Off, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'false')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'true')")(
-      "Table shop.sales, rule B5v3: the property delta.enableIcebergCompatV3 is true, but it " +
-        "must be false, because the feature requires IcebergCompatV2, and a table can have only " +
-        "one version of IcebergCompat.",
-      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'false')"
+      "property" -> "delta.enableIcebergCompatV3",
+      "value" -> "true",
+      "required" -> "false",
+      "reason" -> ("the feature requires IcebergCompatV2, and a table can have only one version " +
+        "of IcebergCompat")
+    )(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergCompatV3' = " +
+        "'false')"
     ),
     sql(PropertyRules.DeletionVectorsOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")(
-      "Table shop.sales, rule B6: the property delta.enableDeletionVectors is true, but it must " +
-        "be false, because Iceberg readers ignore Delta's deletion vectors and would return " +
-        "deleted rows.",
-      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
+      "property" -> "delta.enableDeletionVectors",
+      "value" -> "true",
+      "required" -> "false",
+      "reason" -> ("Iceberg readers ignore Delta's deletion vectors and would return deleted " +
+        "rows")
+    )(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableDeletionVectors' = " +
+        "'false')"
     ),
     sql(PropertyRules.ChangeDataFeedOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")(
-      "Table shop.sales, rule B7: the property delta.enableChangeDataFeed is true, but it " +
-        "must be false, because Iceberg writers do not write change data files.",
-      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
+      "property" -> "delta.enableChangeDataFeed",
+      "value" -> "true",
+      "required" -> "false",
+      "reason" -> "Iceberg writers do not write change data files"
+    )(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
     ),
     sql(PropertyRules.NoCheckConstraints, incompatibleFeature, Seq(sales))(
       "INSERT INTO sales SELECT * FROM VALUES (1, 10) AS rows(id, amount) WHERE amount > 0"
     )("ALTER TABLE sales ADD CONSTRAINT positive CHECK (amount > 0)")(
-      "Table shop.sales, rule B8: the table feature checkConstraints is not compatible, because " +
-        "the constraint positive uses it, and Iceberg writers do not check constraints; if the " +
-        "table needs it, drop the feature icebergWriterCompatV1.",
-      "Run: ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
+      "feature" -> "checkConstraints",
+      "reason" -> ("the constraint positive uses it, and Iceberg writers do not check " +
+        "constraints; if the table needs it, drop the feature icebergWriterCompatV1")
+    )(
+      "ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
     ),
     sql(PropertyRules.RowTrackingOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")(
-      "Table shop.sales, rule B9: the property delta.enableRowTracking is true, but it " +
-        "must be false, because Iceberg writers do not keep row ids.",
-      "Run: ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
+      "property" -> "delta.enableRowTracking",
+      "value" -> "true",
+      "required" -> "false",
+      "reason" -> "Iceberg writers do not keep row ids"
+    )(
+      "ALTER TABLE sales SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"
     ),
     log(PropertyRules.NoProtocolVersions)(metaData(configuration("owner", "shop")))(
       metaData(configuration("delta.minWriterVersion", "7"))
@@ -200,13 +230,15 @@ object RuleExamples {
         "  'delta.enableIcebergWriterCompatV1' = 'true',\n" +
         "  'delta.universalFormat.enabledFormats' = 'iceberg')"
     )(
-      "Table shop.sales, rule B13: the property delta.universalFormat.enabledFormats is " +
-        "iceberg, but it must be a list without iceberg, because UniForm and this project would " +
-        "both write Iceberg metadata of the table; to publish each commit, use " +
-        "icebergWriterCompat.publish.",
-      "Run: CREATE TABLE sales (id INT) USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' = " +
-        "'true')"
+      "property" -> "delta.universalFormat.enabledFormats",
+      "value" -> "iceberg",
+      "required" -> "a list without iceberg",
+      "reason" -> ("UniForm and this project would both write Iceberg metadata of the table; to " +
+        "publish each commit, use icebergWriterCompat.publish")
+    )(
+      "CREATE TABLE sales (id INT) USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true', 'icebergWriterCompat.publish' " +
+        "= 'true')"
     )
   )
 
@@ -214,31 +246,37 @@ object RuleExamples {
     sql(SchemaRules.TypesAreSupported, "UNSUPPORTED_DATA_TYPE", Seq(sales))(
       "ALTER TABLE sales ADD COLUMNS (quantity INT)"
     )("ALTER TABLE sales ADD COLUMNS (quantity SMALLINT)")(
-      "Table shop.sales, rule C7: column quantity has the type SMALLINT, which Iceberg does not " +
-        "have. The nearest type of Iceberg is INT.",
-      "Run: ALTER TABLE sales ADD COLUMNS (quantity INT)"
+      "column" -> "quantity",
+      "type" -> "SMALLINT",
+      "nearest" -> "INT"
+    )(
+      "ALTER TABLE sales ADD COLUMNS (quantity INT)"
     ),
     sql(NameRules.NoEmptyStructs, "UNSUPPORTED_DATA_TYPE", Seq(sales))(
       "ALTER TABLE sales ADD COLUMNS (details STRUCT<note: STRING>)"
     )("ALTER TABLE sales ADD COLUMNS (details STRUCT<>)")(
-      "Table shop.sales, rule N3: column details has the type STRUCT<>, which Iceberg does not " +
-        "have. The nearest type of Iceberg is STRING.",
-      "Run: ALTER TABLE sales ADD COLUMNS (details STRING)"
+      "column" -> "details",
+      "type" -> "STRUCT<>",
+      "nearest" -> "STRING"
+    )(
+      "ALTER TABLE sales ADD COLUMNS (details STRING)"
     ),
     sql(NameRules.NamesAreDistinct, "INCOMPATIBLE_COLUMN_NAME")(
       s"CREATE TABLE sales (`store.city` STRING, store STRUCT<name: STRING>)\n  $on"
     )(s"CREATE TABLE sales (`store.city` STRING, store STRUCT<city: STRING>)\n  $on")(
-      "Table shop.sales, rule N1: the column `store.city` cannot have this name, because " +
-        "Iceberg's index of names cannot distinguish it from store.city.",
-      "Run: CREATE TABLE sales (store_city STRING, store STRUCT<city: STRING>)",
+      "column" -> "`store.city`",
+      "reason" -> "Iceberg's index of names cannot distinguish it from store.city"
+    )(
+      "CREATE TABLE sales (store_city STRING, store STRUCT<city: STRING>)",
       "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(NameRules.NoReservedNames, "INCOMPATIBLE_COLUMN_NAME")(
       s"CREATE TABLE sales (id INT, file STRING) $on"
     )(s"CREATE TABLE sales (id INT, _file STRING) $on")(
-      "Table shop.sales, rule N2: the column _file cannot have this name, because Iceberg " +
-        "has a metadata column of this name.",
-      "Run: CREATE TABLE sales (id INT, file STRING) USING delta TBLPROPERTIES " +
+      "column" -> "_file",
+      "reason" -> "Iceberg has a metadata column of this name"
+    )(
+      "CREATE TABLE sales (id INT, file STRING) USING delta TBLPROPERTIES " +
         "('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     log(SchemaRules.NoInvariants)(metaData(schema(field("id", int, 1))))(
@@ -256,33 +294,36 @@ object RuleExamples {
     sql(SchemaRules.NoIdentityColumns, incompatibleFeature)(
       s"CREATE TABLE sales (id BIGINT, amount INT) $on"
     )(s"CREATE TABLE sales (id BIGINT GENERATED ALWAYS AS IDENTITY, amount INT)\n  $on")(
-      "Table shop.sales, rule C10: the table feature identityColumns is not compatible, because " +
-        "column id uses it by its metadata delta.identity.start, and Iceberg writers do not " +
-        "generate identity values.",
-      "Run: CREATE TABLE sales (id BIGINT, amount INT)",
+      "feature" -> "identityColumns",
+      "reason" -> ("column id uses it by its metadata delta.identity.start, and Iceberg writers " +
+        "do not generate identity values")
+    )(
+      "CREATE TABLE sales (id BIGINT, amount INT)",
       "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(SchemaRules.NoGeneratedColumns, incompatibleFeature)(
       s"CREATE TABLE sales (at TIMESTAMP, day DATE) $on"
     )(s"CREATE TABLE sales (at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))\n  $on")(
-      "Table shop.sales, rule C11: the table feature generatedColumns is not compatible, " +
-        "because column day uses it by its metadata delta.generationExpression, and Iceberg " +
-        "writers do not compute generated columns.",
-      "Run: CREATE TABLE sales (at TIMESTAMP, day DATE)",
+      "feature" -> "generatedColumns",
+      "reason" -> ("column day uses it by its metadata delta.generationExpression, and Iceberg " +
+        "writers do not compute generated columns")
+    )(
+      "CREATE TABLE sales (at TIMESTAMP, day DATE)",
       "  USING delta TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(SchemaRules.NoColumnDefaults, incompatibleFeature)(sales)(
       "CREATE TABLE sales (id INT, amount INT DEFAULT 0) " +
         onWith("'delta.feature.allowColumnDefaults' = 'supported'")
     )(
-      "Table shop.sales, rule C12: the table feature allowColumnDefaults is not " +
-        "compatible, because column amount uses it by its metadata CURRENT_DEFAULT, and " +
-        "Iceberg format version 2 has no column defaults.",
-      "The statement also breaks these rules:",
-      "- rule A6: The table feature allowColumnDefaults is not compatible, because Iceberg " +
-        "format version 2 has no column defaults.",
-      "Run: CREATE TABLE sales (id INT, amount INT) USING delta",
+      "feature" -> "allowColumnDefaults",
+      "reason" -> ("column amount uses it by its metadata CURRENT_DEFAULT, and Iceberg format " +
+        "version 2 has no column defaults")
+    )(
+      "CREATE TABLE sales (id INT, amount INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+    ).and("A6", Condition.IncompatibleTableFeature)(
+      "feature" -> "allowColumnDefaults",
+      "reason" -> "Iceberg format version 2 has no column defaults"
     ),
     sql(
       SchemaRules.RecordedTypeChangesArePromotions,
@@ -291,12 +332,15 @@ object RuleExamples {
     )("ALTER TABLE sales ALTER COLUMN amount TYPE BIGINT")(
       "ALTER TABLE sales ALTER COLUMN amount TYPE DOUBLE"
     )(
-      "Table shop.sales, rule C13: column amount changes from INT to DOUBLE, but Iceberg " +
-        "cannot read the older files with the newer type.",
-      "The statement also breaks these rules:",
-      "- rule C14: Column amount changes from INT to DOUBLE, but Iceberg format version 2 has " +
-        "no such type promotion.",
-      "Run: ALTER TABLE shop.sales ADD COLUMNS (amount_2 DOUBLE)"
+      "column" -> "amount",
+      "change" -> "changes from INT to DOUBLE",
+      "reason" -> "Iceberg cannot read the older files with the newer type"
+    )(
+      "ALTER TABLE shop.sales ADD COLUMNS (amount_2 DOUBLE)"
+    ).and("C14", Condition.IncompatibleSchemaChange)(
+      "column" -> "amount",
+      "change" -> "changes from INT to DOUBLE",
+      "reason" -> "Iceberg format version 2 has no such type promotion"
     ),
     log(SchemaRules.PartitionColumnsAreTopLevel)(
       metaData(
@@ -316,10 +360,11 @@ object RuleExamples {
       s"CREATE TABLE sales (id INT, price DECIMAL(9,2)) USING delta PARTITIONED BY (price)\n" +
         s"  TBLPROPERTIES ($enabled)"
     )(
-      "Table shop.sales, rule C18d: the table cannot be partitioned or clustered by price, " +
-        "because price is a decimal: Iceberg and the protocol allow it, but a bug of Delta " +
-        "Spark 4.4.0 refuses it with IcebergCompatV2.",
-      "Run: CREATE TABLE sales (id INT, price DECIMAL(9,2)) USING delta ",
+      "columns" -> "price",
+      "reason" -> ("price is a decimal: Iceberg and the protocol allow it, but a bug of Delta " +
+        "Spark 4.4.0 refuses it with IcebergCompatV2")
+    )(
+      "CREATE TABLE sales (id INT, price DECIMAL(9,2)) USING delta ",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     log(SchemaRules.FieldsHaveIdAndPhysicalName)(metaData(schema(field("id", int, 1))))(
@@ -359,9 +404,10 @@ object RuleExamples {
     sql(ProtocolRules.FeaturesAreNotForbidden, incompatibleFeature)(
       "CREATE TABLE sales (id INT) " + onWith("'delta.feature.v2Checkpoint' = 'supported'")
     )("CREATE TABLE sales (id INT) " + onWith("'delta.feature.deletionVectors' = 'supported'"))(
-      "Table shop.sales, rule A6: the table feature deletionVectors is not compatible, because " +
-        "Iceberg readers ignore Delta's deletion vectors.",
-      "Run: CREATE TABLE sales (id INT) USING delta",
+      "feature" -> "deletionVectors",
+      "reason" -> "Iceberg readers ignore Delta's deletion vectors"
+    )(
+      "CREATE TABLE sales (id INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     sql(ProtocolRules.FeaturesAreAllowed, incompatibleFeature)(
@@ -369,10 +415,11 @@ object RuleExamples {
     )(
       "CREATE TABLE sales (id INT) " + onWith("'delta.feature.checkpointProtection' = 'supported'")
     )(
-      "Table shop.sales, rule A5: the table feature checkpointProtection is not compatible, " +
-        "because it is not in the RFC's list of allowed features; the profile rfc-current " +
-        "accepts it: SET spark.icebergWriterCompat.profile=rfc-current.",
-      "Run: CREATE TABLE sales (id INT) USING delta",
+      "feature" -> "checkpointProtection",
+      "reason" -> ("it is not in the RFC's list of allowed features; the profile rfc-current " +
+        "accepts it: SET spark.icebergWriterCompat.profile=rfc-current")
+    )(
+      "CREATE TABLE sales (id INT) USING delta",
       "  TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     ),
     log(ProtocolRules.ReaderVersionFitsFeatures)(
@@ -395,13 +442,13 @@ object RuleExamples {
       "ALTER TABLE sales SET TBLPROPERTIES\n" +
         s"  ('delta.enableIcebergCompatV2' = 'true', $enabled)"
     )(
-      "Table shop.sales, rules E1: the feature cannot be switched on for this table as it " +
-        "is. Findings (1):",
-      "- E1, 1 data file(s), such as part-00000.parquet. Required: Every live data file was " +
-        "written with field ids for all columns, elements, keys and values.",
-      "The feature can be switched on for the table in place; data files that cannot be kept " +
-        "are rewritten.",
-      "Run: enable_iceberg_writer_compat(spark, \"shop.sales\", rewrite=True)"
+      "count" -> "1",
+      "findings" -> ("\n- E1, 1 data file(s), such as part-00000.parquet. Required: Every live data " +
+        "file was written with field ids for all columns, elements, keys and values."),
+      "way" -> ("The feature can be switched on for the table in place; data files that " +
+        "cannot be kept are rewritten.")
+    )(
+      "enable_iceberg_writer_compat(spark, \"shop.sales\", rewrite=True)"
     )
   )
 
@@ -409,19 +456,21 @@ object RuleExamples {
     sql(ChangeRules.SwitchedOffWithTheFeatureOnly, "DISABLING_REQUIRED_TABLE_FEATURE", Seq(sales))(
       "ALTER TABLE sales DROP FEATURE icebergWriterCompatV1"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'false')")(
-      "Table shop.sales, rule B1+: the property delta.enableIcebergWriterCompatV1 cannot be set " +
-        "to 'false' while the table has the feature, because Iceberg writers may rely on it. " +
-        "Drop the feature instead.",
-      "Run: ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
+      "property" -> "delta.enableIcebergWriterCompatV1",
+      "change" -> "set to 'false'"
+    )(
+      "ALTER TABLE shop.sales DROP FEATURE icebergWriterCompatV1"
     ),
     sql(ChangeRules.UniFormStaysOff, wrongProperty, Seq(sales))(
       "ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
     )("ALTER TABLE sales SET TBLPROPERTIES ('delta.universalFormat.enabledFormats' = 'iceberg')")(
-      "Table shop.sales, rule B13+: the property delta.universalFormat.enabledFormats is " +
-        "iceberg, but it must be a list without iceberg, because UniForm and this project would " +
-        "both write Iceberg metadata of the table; to publish each commit, use " +
-        "icebergWriterCompat.publish.",
-      "Run: ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
+      "property" -> "delta.universalFormat.enabledFormats",
+      "value" -> "iceberg",
+      "required" -> "a list without iceberg",
+      "reason" -> ("UniForm and this project would both write Iceberg metadata of the table; to " +
+        "publish each commit, use icebergWriterCompat.publish")
+    )(
+      "ALTER TABLE sales SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')"
     ),
     log(ChangeRules.FeaturesStay, protocol(2, Nil, three :+ "appendOnly"))(
       protocol(2, Nil, three ++ Seq("appendOnly", "domainMetadata"))
@@ -440,11 +489,13 @@ object RuleExamples {
       "CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta\n" +
         s"  PARTITIONED BY (city) TBLPROPERTIES ($enabled)"
     )(
-      "Table shop.sales, rule C15: the table cannot be partitioned or clustered by city, " +
-        "because the table was partitioned by day, and IcebergCompatV2 does not allow this to " +
-        "change.",
-      "Run: CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta",
-      "  PARTITIONED BY (day) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+      "columns" -> "city",
+      "reason" -> ("the table was partitioned by day, and IcebergCompatV2 does not allow this to " +
+        "change")
+    )(
+      "CREATE OR REPLACE TABLE sales (id INT, day DATE, city STRING) USING delta",
+      "  PARTITIONED BY (day) TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = " +
+        "'true')"
     ),
     sql(
       ChangeRules.MapKeysStay,
@@ -453,10 +504,11 @@ object RuleExamples {
     )("ALTER TABLE sales ADD COLUMNS (prices.value.currency STRING)")(
       "ALTER TABLE sales ADD COLUMNS (prices.key.currency STRING)"
     )(
-      "Table shop.sales, rule C17: the map key prices.key changes from STRUCT<day: DATE> to " +
-        "STRUCT<day: DATE, currency: STRING>, but Iceberg does not allow changes inside a map " +
-        "key.",
-      "Run: ALTER TABLE shop.sales ADD COLUMNS (prices_2 MAP<STRUCT<day: DATE, currency: " +
+      "column" -> "prices.key",
+      "before" -> "STRUCT<day: DATE>",
+      "after" -> "STRUCT<day: DATE, currency: STRING>"
+    )(
+      "ALTER TABLE shop.sales ADD COLUMNS (prices_2 MAP<STRUCT<day: DATE, currency: " +
         "STRING>, STRUCT<amount: INT>>)"
     ),
     log(
@@ -519,9 +571,10 @@ object RuleExamples {
     sql(NameRules.NoNewReservedNames, "INCOMPATIBLE_COLUMN_NAME", Seq(sales))(
       "ALTER TABLE sales RENAME COLUMN amount TO file"
     )("ALTER TABLE sales RENAME COLUMN amount TO _file")(
-      "Table shop.sales, rule N2+: the column _file cannot have this name, because Iceberg " +
-        "has a metadata column of this name.",
-      "Run: ALTER TABLE shop.sales RENAME COLUMN amount TO file"
+      "column" -> "_file",
+      "reason" -> "Iceberg has a metadata column of this name"
+    )(
+      "ALTER TABLE shop.sales RENAME COLUMN amount TO file"
     )
   )
 
@@ -555,10 +608,12 @@ object RuleExamples {
       "SET spark.databricks.delta.write.utcTimestampPartitionValues=false",
       "INSERT INTO sales VALUES (1, TIMESTAMP '2026-01-01 12:00:00Z')"
     )(
-      "Table shop.sales, rule D4: the file part-00000.parquet cannot be committed, because the " +
-        "partition value of at is 2026-01-01 12:00:00. Required: The partition value of a " +
-        "timestamp is in UTC, in the form 1970-01-01T00:00:00.000000Z.",
-      "Run: SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
+      "file" -> "part-00000.parquet",
+      "found" -> "the partition value of at is 2026-01-01 12:00:00",
+      "required" -> ("The partition value of a timestamp is in UTC, in the form " +
+        "1970-01-01T00:00:00.000000Z.")
+    )(
+      "SET spark.databricks.delta.write.utcTimestampPartitionValues=true"
     ),
     log(
       ActionRules.NoMarkersOfNull,

@@ -104,7 +104,8 @@ object RulesPage {
     val language = if (fix.startsWith("enable_")) "python" else "sql"
     val purpose =
       if (fix.startsWith("DESCRIBE "))
-        "No statement fixes it. The commit that wrote the file is shown by"
+        "No statement fixes it. The commit that wrote the file " +
+          "is shown by"
       else "Remedy"
     s"$purpose:\n\n```$language\n$fix\n```"
   }
@@ -116,17 +117,19 @@ object RulesPage {
 
   private def moment(rule: Rule): String = rule match {
     case FileRules.LiveFilesWereWrittenById =>
-      "when the feature is switched on for a table that has files, and when `CLONE` or `CONVERT TO " +
-        "DELTA` takes files over."
+      "when the feature is switched on for a table that has files, and when `CLONE` or " +
+        "`CONVERT TO DELTA` takes files over."
     case NameRules.NoReservedNames | PropertyRules.UniFormOff =>
       "when a table is created or replaced, and when the feature is switched on."
     case _: TableRule  => "on every commit that leaves the table with the feature."
     case _: ChangeRule =>
-      "on every commit to a table that has the feature, against the version that the commit follows."
+      "on every commit to a table that has the feature, against the version that the commit " +
+        "follows."
     case _: ActionRule =>
       "on every such action of a commit, and on each live file when the feature is switched on."
     case _: FooterRule =>
-      "when the data files are verified, and when the feature is switched on for a table that has files."
+      "when the data files are verified, and when the feature is switched on for a table that " +
+        "has files."
   }
 
   private def source(rule: Rule): String = {

@@ -110,7 +110,7 @@ class ConditionsSuite extends AnyFunSuite {
     }
   }
 
-  test("every violation ends with the statement that mends it") {
+  test("the text of every violation ends with its remedy") {
     keys(violations).foreach { name =>
       assert(text(violations.get(name)).matches("(?s).*\n(Run|Use): <fix>"), name)
     }
@@ -135,7 +135,7 @@ class ConditionsSuite extends AnyFunSuite {
   }
 
   // No test gets to where these are thrown, so the parameters' names are looked for in the code.
-  test("whoever refuses a session names all parameters of the text") {
+  test("every refusal of a session gives all parameters of the text") {
     val subs = conditions.get("ICEBERG_WRITER_COMPAT_NOT_INSTALLED").get("subClass")
     keys(subs).foreach { name =>
       val users = constants.filter { case (_, strings) => strings(name) }

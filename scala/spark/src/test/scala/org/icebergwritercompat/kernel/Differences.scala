@@ -10,7 +10,7 @@ import scala.util.Try
  * A way in which Kernel's check and ours differ, and why that is as it should be.
  *
  * @param matches
- *   whether a table is of this kind, told from the table alone
+ *   whether a table is of this kind, decided by the table alone
  */
 final case class Difference(name: String, why: String, matches: TableState => Boolean)
 
@@ -118,7 +118,7 @@ object Differences {
     protocol.minWriterVersion == 7 && writerOnly.subsetOf(writers) && wrongReader
   }
 
-  /** A type change that a column tells of. */
+  /** A type change that the metadata of a column records. */
   private final case class TypeChange(from: String, to: String, ofMapKey: Boolean) {
 
     def isReadable: Boolean = from != "nobodyKnowsThis"

@@ -75,7 +75,7 @@ class DifferentialSuite extends AnyFunSuite {
     }
   }
 
-  test("what Kernel mends, it accepts afterwards, and so do we") {
+  test("what Kernel fixes is then accepted by Kernel and by this project") {
     val mended = for {
       j <- judged if j.state.faults == 1
       instead <- Some(j.kernel).collect { case KernelVerdict.Mends(table) => table }

@@ -25,7 +25,7 @@ object SharedSpark {
     .config("spark.ui.enabled", "false")
     .config("spark.sql.shuffle.partitions", "2")
     .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-    .config("spark.databricks.delta.snapshotPartitions", "2")
+    .config("spark.databricks.delta.snapshotPartitions", "1")
     // Compiling the many small queries would take longer than running them.
     .config("spark.sql.codegen.wholeStage", "false")
     .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")

@@ -8,11 +8,11 @@ import org.apache.iceberg.{PartitionSpec, Schema, TableMetadata}
 import scala.jdk.CollectionConverters._
 
 /**
- * What publishing has defined of a table: the format version, and digests of the columns, of the
- * partitions, and of the properties that it sets.
+ * The definition of a table as it was published: the format version, and digests of the columns, of
+ * the partitions, and of the properties that publishing sets.
  *
- * It is a property of the table. An Iceberg writer who changes any of these leaves it as it is, so
- * that it does not fit any more.
+ * It is stored in a property of the table. An Iceberg writer that changes one of these does not
+ * change the property, so the two differ.
  */
 private[iceberg] final case class DefinitionStamp(
     formatVersion: Int,
@@ -27,17 +27,17 @@ private[iceberg] final case class DefinitionStamp(
 
 private[iceberg] object DefinitionStamp {
 
-  /** The property that has it. */
+  /** The name of the property. */
   val Property = "delta-definition"
 
-  // Another one where other things are in the digests, such as other properties: they would not fit.
+  // To be changed when the input of the digests changes, such as the set of properties.
   private val form = "1"
 
   /**
    * The stamp of metadata.
    *
    * @param properties
-   *   those of the table, whether publishing sets them or not
+   *   all properties of the table, also those that publishing does not set
    */
   def of(metadata: TableMetadata, properties: Map[String, String]): DefinitionStamp =
     DefinitionStamp(
@@ -50,7 +50,7 @@ private[iceberg] object DefinitionStamp {
   private def of(metadata: TableMetadata): DefinitionStamp =
     of(metadata, metadata.properties.asScala.toMap)
 
-  /** What others have changed, for a person; nothing where the metadata has no stamp. */
+  /** The changes of others, as text; empty if the metadata has no stamp. */
   def changes(metadata: TableMetadata): Seq[String] =
     Option(metadata.property(Property, null)).flatMap(parse).toSeq.flatMap { stamp =>
       val now = of(metadata)
@@ -64,11 +64,11 @@ private[iceberg] object DefinitionStamp {
       } ++ since(stamp.properties, now.properties) {
         changedProperties(metadata.properties.asScala.toMap)
       } ++ since(stamp.formatVersion, now.formatVersion) {
-        Seq(s"format version ${now.formatVersion} in place of ${stamp.formatVersion}")
+        Seq(s"format version ${now.formatVersion} instead of ${stamp.formatVersion}")
       }
     }
 
-  /** That others have raised the format version, for a person, if they have. */
+  /** A text about a format version that others have raised, if they have. */
   def raised(metadata: TableMetadata): Option[String] =
     Option(metadata.property(Property, null))
       .flatMap(parse)
@@ -124,7 +124,7 @@ private[iceberg] object DefinitionStamp {
       .map { case (id, field) => id.intValue -> field }
       .toMap
 
-  // Not as Iceberg writes it, which may differ by its version and by the server of a catalog.
+  // Not Iceberg's own text, which may depend on its version and on the server of a catalog.
   private def text(schema: Schema): String = {
     def shape(kind: Type): String =
       if (kind.isPrimitiveType) s"$kind"

@@ -3,17 +3,17 @@ package org.icebergwritercompat.iceberg.metadata
 import org.apache.iceberg.{ManifestContent, ManifestFile}
 
 /**
- * Which manifests are merged before a commit: as many as ten that list about as many files as each
- * other. So a file is written to about three manifests in its life, and a table has a few small
- * manifests, however many commits of few files there were. Iceberg's own merging writes a manifest
- * anew for each file that still fits into it.
+ * Selects the manifests that are merged before a commit: up to ten that list about the same number
+ * of files. So each file is written to about three manifests over time, and a table has few small
+ * manifests, however many small commits there are. Iceberg's own merging rewrites a manifest for
+ * each file until the manifest is full.
  */
 private[iceberg] object ManifestMerging {
 
-  /** The size from which on a merged manifest ends, in bytes. */
+  /** The target size of a merged manifest, in bytes. */
   val targetBytes: Long = 256L * 1024
 
-  /** The paths of those that are due. */
+  /** The paths of the manifests to merge. */
   def due(manifests: Iterable[ManifestFile]): Set[String] =
     manifests
       .filter(m => m.content == ManifestContent.DATA && m.length < targetBytes / 2)

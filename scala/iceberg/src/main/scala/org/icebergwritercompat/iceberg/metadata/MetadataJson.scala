@@ -10,21 +10,23 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /**
- * Metadata as JSON, with the fields that `TableMetadataParser` writes. Each version lists all
- * snapshots: the text of each is made once, and kept for as long as the snapshot itself is.
+ * Writes metadata as JSON, with the fields that `TableMetadataParser` writes. Each version lists
+ * all snapshots; the text of a snapshot is made once and cached as long as the snapshot is
+ * referenced.
  *
- * What takes a generator of Iceberg's library cannot be called: its bundles have one of their own.
+ * Methods of Iceberg's library with a JSON generator as a parameter cannot be called, because
+ * Iceberg's bundles contain a relocated generator class.
  */
 private[iceberg] object MetadataJson {
 
-  /** Writes metadata; the stream is left open. */
+  /** Writes metadata; does not close the stream. */
   def write(table: TableMetadata, out: OutputStream): Unit =
     if (table.formatVersion == formatVersion)
       new Writing(table, out)
         .all(table.snapshots.asScala.iterator.map(textOf), table.refs.asScala, whole = true)
     else out.write(TableMetadataParser.toJson(table).getBytes(UTF_8))
 
-  /** The text of metadata that has one snapshot, or none, and no past. */
+  /** The text of metadata with at most one snapshot and without history. */
   def withoutPast(table: TableMetadata, current: Option[Snapshot]): String = {
     val out = new ByteArrayOutputStream
     new Writing(table, out).all(current.iterator.map(encode), Nil, whole = false)
@@ -33,7 +35,7 @@ private[iceberg] object MetadataJson {
 
   private val formatVersion = 2
 
-  // By identity: what has the same id elsewhere may name other files.
+  // By identity: a snapshot with the same id in other metadata may refer to other files.
   private val known = new MapMaker().weakKeys().makeMap[Snapshot, Array[Byte]]()
 
   private def textOf(snapshot: Snapshot): Array[Byte] = known.computeIfAbsent(snapshot, encode(_))
@@ -114,7 +116,7 @@ private[iceberg] object MetadataJson {
       json.writeEndArray()
     }
 
-    // Past the generator, which would look at each character once more.
+    // Not through the generator, which would check each character again.
     private def encoded(name: String, values: Iterator[Array[Byte]]): Unit = {
       json.writeFieldName(name)
       json.writeRawValue("[")

@@ -5,25 +5,25 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableMetadataParser}
 
 /**
- * The times of metadata never go back, whatever the clock says.
+ * Keeps the timestamps of metadata non-decreasing, whatever the clock is.
  *
- * Iceberg takes the present time for each change, and refuses one that is more than a minute before
- * that of the last change. Clocks of several writers differ by more, and are set back.
+ * Iceberg uses the current time for each change, and refuses a time that is more than a minute
+ * before the last change. The clocks of several writers can differ by more, or be set back.
  */
 private[iceberg] object MetadataTimes {
 
   /** The changed metadata, with the time of the last change if the clock is behind it. */
   def build(builder: TableMetadata.Builder, base: Option[TableMetadata]): TableMetadata = {
     base.filter(_.lastUpdatedMillis > System.currentTimeMillis()).foreach { table =>
-      // The only way to keep that time. It names no new location, and forgets the old one.
+      // The only method that keeps the time. It clears the metadata file location.
       builder.withMetadataLocation(null).setPreviousFileLocation(table.metadataFileLocation)
     }
     builder.build()
   }
 
   /**
-   * The table as its next snapshot is made of it: with its current snapshot, and without a past, so
-   * that nothing in it is later than the present time.
+   * The metadata from which the next snapshot is made: with the current snapshot and without
+   * history, so that no timestamp in it is later than the current time.
    */
   def withoutPast(table: TableMetadata): TableMetadata = {
     val current = Option(table.currentSnapshot).map { snapshot =>
@@ -35,9 +35,9 @@ private[iceberg] object MetadataTimes {
   }
 
   /**
-   * The snapshot with the time of its commit, or the nearest that Iceberg and readers who look for
-   * a time can take: after the snapshot before, at most half a minute before the table's last
-   * change, and not in the future.
+   * The snapshot with the time of its Delta commit, or the nearest time that Iceberg and time
+   * travel allow: after the previous snapshot, at most half a minute before the last change of the
+   * table, and not in the future.
    */
   def dated(base: Option[TableMetadata], made: Snapshot, committed: Long): Snapshot = {
     val earliest = base.fold(0L) { table =>

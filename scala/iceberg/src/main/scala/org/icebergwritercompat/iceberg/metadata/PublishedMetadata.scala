@@ -6,33 +6,33 @@ import org.icebergwritercompat.iceberg.source.CommitMark
 
 import scala.jdk.CollectionConverters._
 
-/** What published metadata says of Delta, and the properties that publishing sets. */
+/** The properties of published metadata about Delta, and all others that publishing sets. */
 object PublishedMetadata {
 
-  /** The property, of the table and of each snapshot, that tells the Delta version. */
-  val DeltaVersionProperty = "delta-version"
+  /** The property, of the table and of each snapshot, with the Delta version. */
+  final val DeltaVersionProperty = "delta-version"
 
-  /** The property that tells when that version was committed, in milliseconds. */
+  /** The property with the time of that commit, in milliseconds. */
   val DeltaTimestampProperty = "delta-timestamp"
 
   /**
-   * The property, of the table and of each snapshot, that tells the commit of that version: the
+   * The property, of the table and of each snapshot, with the commit id of that version: the
    * version, a colon, and the id of the transaction or a digest of the commit file.
    */
   val DeltaCommitProperty = "delta-commit"
 
-  /** The property that tells the id of the Delta table. */
+  /** The property with the id of the Delta table. */
   val DeltaTableProperty = "delta-table-id"
 
-  /** The version of Delta that a snapshot is of. */
+  /** The Delta version of a snapshot. */
   private[iceberg] def versionOf(snapshot: Snapshot): Option[Long] =
     snapshot.summary.asScala.get(DeltaVersionProperty).flatMap(_.toLongOption)
 
-  /** The commit of Delta that a snapshot is of. */
+  /** The Delta commit of a snapshot. */
   private[iceberg] def markOf(snapshot: Snapshot): Option[CommitMark] =
     snapshot.summary.asScala.get(DeltaCommitProperty).flatMap(CommitMark.parse)
 
-  /** The version that metadata says it is of; refused if it says nothing. */
+  /** The Delta version of metadata; refuses metadata without it. */
   private[iceberg] def versionOf(table: String, metadata: TableMetadata): Long =
     Option(metadata.property(DeltaVersionProperty, null)).flatMap(_.toLongOption).getOrElse {
       throw IcebergWriterCompatException.notPublishable(
@@ -41,7 +41,7 @@ object PublishedMetadata {
       )
     }
 
-  /** The snapshots on top that do not tell of a version of Delta, oldest first. */
+  /** The newest snapshots, as far as they have no Delta version, oldest first. */
   private[iceberg] def foreignTo(metadata: TableMetadata): Seq[Snapshot] =
     Iterator
       .iterate(Option(metadata.currentSnapshot)) { snapshot =>
@@ -53,18 +53,18 @@ object PublishedMetadata {
       .toSeq
       .reverse
 
-  /** What the properties that steer metrics begin with; the name of a column follows. */
+  /** The prefix of the properties for metrics; the name of a column follows. */
   private[iceberg] val metricsPrefix = TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX
 
-  // A reader who begins with one of them can go on.
+  // A reader that starts at one of them can find the newest.
   private val previousVersions = 8
 
-  // No class, but a name that a person reads in the error.
+  // Not a class; the name appears in the error that a user sees.
   private val lock = "this_table.IsWrittenInDeltaOnly"
 
   /**
-   * Properties of each published table. They keep Iceberg's writers away, and whoever writes all
-   * the same from what Delta cannot take: row-level deletes, and files that are deleted below it.
+   * Properties of each published table. They make Iceberg writers fail; writers that ignore this
+   * are kept from row-level deletes and from deleting files, which Delta could not take over.
    */
   private[iceberg] val steering = Map(
     TableProperties.DEFAULT_FILE_FORMAT -> "parquet",
@@ -72,12 +72,12 @@ object PublishedMetadata {
     TableProperties.UPDATE_MODE -> "copy-on-write",
     TableProperties.MERGE_MODE -> "copy-on-write",
     TableProperties.GC_ENABLED -> "false",
-    // Writers ask it for the places of data files, and fail; readers have no need of it.
+    // Writers load this class for the location of data files, and fail; readers do not.
     TableProperties.WRITE_LOCATION_PROVIDER_IMPL -> lock,
     "write.py-location-provider.impl" -> lock,
     // Each version of the metadata lists all snapshots.
     TableProperties.METADATA_PREVIOUS_VERSIONS_MAX -> previousVersions.toString,
-    // What removes a file rewrites one manifest.
+    // A commit that removes a file rewrites one manifest.
     TableProperties.MANIFEST_TARGET_SIZE_BYTES -> ManifestMerging.targetBytes.toString,
     TableProperties.MANIFEST_MERGE_ENABLED -> "false"
   )
@@ -86,6 +86,6 @@ object PublishedMetadata {
   private[iceberg] def isSetByPublishing(key: String): Boolean =
     steering.contains(key) || key.startsWith(metricsPrefix)
 
-  /** What a file is called in its folder. */
+  /** The name of a file in its folder. */
   def fileName(location: String): String = location.substring(location.lastIndexOf('/') + 1)
 }

@@ -15,7 +15,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 import scala.util.{Success, Try}
 
-/** Where metadata goes on, as it says itself. */
+/** The place where metadata is continued, according to its properties. */
 private[iceberg] final case class CatalogPlace(catalog: String, table: String) {
 
   def properties: Map[String, String] =
@@ -39,10 +39,10 @@ private[iceberg] object CatalogPlace {
 object PublishTargets {
 
   /**
-   * The target that the session asks for.
+   * The target that the settings of the session select.
    *
    * @param wanted
-   *   the parts of the table's name in a catalog, if it has one
+   *   the parts of the name of the table in a catalog, if it has a name
    */
   def of(
       name: String,
@@ -78,7 +78,7 @@ object PublishTargets {
     }
   }
 
-  // A Hadoop catalog has no names but those of folders.
+  // In a Hadoop catalog the name of a table is its folder.
   private def inWarehouse(name: String, root: Path, catalog: CatalogSettings): String = {
     val warehouse = catalog.properties.getOrElse("warehouse", "")
     val parent = s"${new Path(warehouse).toUri.getPath.stripSuffix("/")}/"
@@ -95,9 +95,9 @@ object PublishTargets {
 /**
  * The Iceberg metadata of a table in a catalog.
  *
- * Metadata is begun in the table's folder, where it says in which catalog it goes on, and then
- * registered there. So no publisher that does not know of the catalog can go on with it by itself,
- * and what is in the folder already is taken over as it is.
+ * The first version of the metadata is written to the table's folder, with the name of the catalog
+ * in its properties, and then registered in the catalog. So a publisher without the settings of the
+ * catalog does not continue it in the folder, and metadata that the folder already has is kept.
  */
 private[iceberg] final class CatalogTarget(
     name: String,
@@ -116,10 +116,10 @@ private[iceberg] final class CatalogTarget(
 
   private var operations: Option[TableOperations] = None
 
-  // One failure is not to be followed by that of a catalog that was closed for it.
+  // A first failure must not be followed by an error of the catalog that was closed because of it.
   private var seen: Option[Try[Found]] = None
 
-  // What was looked at and is then changed here is as it was written.
+  // After an own change, the metadata is known and need not be read.
   private var changed = false
 
   private def inCatalog[T](call: => T): T =
@@ -145,14 +145,15 @@ private[iceberg] final class CatalogTarget(
     catch {
       case e: IcebergWriterCompatException => throw e
       case NonFatal(e) if !isNamed         => throw IcebergCatalogs.failed(settings, e)
-      // Once more, as others may have gone on and cleared away what the catalog named.
+      // Tries again, because another publisher may have committed and removed the old metadata
+      // file.
       case e: NotFoundException => Try(entry()).getOrElse(cannotBeRead(e))
       case NonFatal(e)          => cannotBeRead(e)
     }
 
   private def entry(): Found = loaded().fold(unnamed)(classify)
 
-  // Iceberg tries for a minute and a half to read a file that breaks off.
+  // Iceberg retries for a minute and a half to read a truncated file.
   private def loaded(): Option[TableMetadata] = {
     val thread = Executors.newSingleThreadExecutor()
     try {
@@ -170,7 +171,7 @@ private[iceberg] final class CatalogTarget(
 
   private val patienceMillis = 3000L
 
-  // Under another name the table may have left what others have committed.
+  // The table may have foreign commits under its previous name.
   private def unnamed: Found = path.found() match {
     case left: Found.ByOthers if left.lost.nonEmpty => left
     case _                                          => Found.Absent
@@ -195,7 +196,7 @@ private[iceberg] final class CatalogTarget(
         )
     }
 
-  // A catalog that answers this is there.
+  // A catalog that returns this error can be used.
   private def isNamed: Boolean =
     Try(catalog.listTables(identifier.namespace).contains(identifier)).getOrElse(false)
 
@@ -217,7 +218,8 @@ private[iceberg] final class CatalogTarget(
         if (changed) Found.Line(metadata) else PublishTarget.whole(metadata, io())
       }
 
-  // The folder tells whose a name is that the catalog cannot tell any more.
+  // If the catalog cannot read the metadata of its entry, the folder shows which table it belongs
+  // to.
   private lazy val isOurs: Boolean = path.goesOnIn.contains(place)
 
   private def isHere(metadata: TableMetadata): Boolean =
@@ -257,7 +259,7 @@ private[iceberg] final class CatalogTarget(
       val metadata = current()
       PublishedMetadata.versionOf(name, metadata)
       check(metadata)
-      // Somebody has registered it here, and the folder is to know.
+      // Another publisher has registered it in this catalog; record this in the folder.
       if (!CatalogPlace.of(metadata).contains(place))
         Option(path.current()).filterNot(CatalogPlace.of(_).contains(place)).foreach(move)
     case Found.Absent =>
@@ -285,7 +287,7 @@ private[iceberg] final class CatalogTarget(
     }
     operations = found
     seen = None
-    // Somebody else has registered the same, or another table is called so.
+    // Another publisher has registered this table, or another table has the name.
     if (found.isEmpty) check(current())
   }
 

@@ -15,7 +15,7 @@ import scala.util.{Failure, Success, Try, Using}
  * A file of the metadata that readers cannot open.
  *
  * @param found
- *   what is the case, for a person
+ *   a description
  * @param isThere
  *   false if the file is missing
  */
@@ -25,12 +25,12 @@ private[iceberg] final case class Damage(file: String, found: String, isThere: B
 }
 
 /**
- * Looks for files that are missing or damaged. What the file system does not let us read, such as
- * for want of permission or of a network, is no damage but an error.
+ * Looks for files that are missing or damaged. If the file system fails, for example because of
+ * permissions or the network, that is an error and not damage.
  */
 private[iceberg] object Damage {
 
-  /** What is read from a file, or the damage that keeps from it. */
+  /** The content of a file, or its damage. */
   def orElse[T](io: FileIO, file: String)(read: => T): Either[Damage, T] =
     try Right(read)
     catch {
@@ -46,10 +46,10 @@ private[iceberg] object Damage {
     }
 
   /**
-   * What readers of the current snapshot cannot open.
+   * The first file of the current snapshot that readers cannot open.
    *
    * @param whole
-   *   manifests are read, too, and not just looked at
+   *   whether manifests are read completely, or only their lengths are checked
    */
   def ofCurrent(table: TableMetadata, io: FileIO, whole: Boolean): Seq[Damage] =
     Option(table.currentSnapshot).toSeq.flatMap { snapshot =>
@@ -66,7 +66,7 @@ private[iceberg] object Damage {
       }
     }
 
-  /** Snapshots other than the current one that readers cannot open, and why. */
+  /** Snapshots other than the current one that readers cannot open, each with the reason. */
   def ofOlder(table: TableMetadata, io: FileIO): Map[Long, Damage] = {
     val current = Option(table.currentSnapshot).map(_.snapshotId)
     val older = table.snapshots.asScala.toSeq.filterNot(s => current.contains(s.snapshotId))
@@ -88,7 +88,7 @@ private[iceberg] object Damage {
     }
   }
 
-  // Snapshots remember their manifests, and these may be many.
+  // Snapshots cache their manifests, of which there may be many.
   private def manifests(snapshot: Snapshot, io: FileIO): Either[Damage, Seq[ManifestFile]] =
     orElse(io, snapshot.manifestListLocation) {
       SnapshotHistory.copy(snapshot).allManifests(io).asScala.toSeq
@@ -107,7 +107,7 @@ private[iceberg] object Damage {
     length match {
       case None                            => Some(missing(file))
       case Some(bytes) if bytes != written =>
-        Some(Damage(file, s"has $bytes bytes where $written were written", isThere = true))
+        Some(Damage(file, s"has $bytes bytes instead of $written", isThere = true))
       case _ => None
     }
 

@@ -9,34 +9,34 @@ import org.icebergwritercompat.iceberg.metadata.DefinitionStamp
 import java.nio.file.{Files, Path => LocalPath}
 import scala.util.Try
 
-/** What is found where a table is published. */
+/** The state of the metadata at the place where a table is published. */
 sealed trait Found
 
 object Found {
 
-  /** Nothing was published there. */
+  /** No metadata. */
   case object Absent extends Found
 
-  /** Metadata of this place; all that readers of its current snapshot open is there. */
+  /** Metadata of this table, whose current snapshot can be read. */
   final case class Line(metadata: TableMetadata) extends Found
 
-  /** Metadata of this project that others have changed. */
+  /** Metadata of this project with foreign commits or changes. */
   sealed trait ByOthers extends Found {
 
     def metadata: TableMetadata
 
-    /** Why readers of this folder cannot go by it, were it ours alone. */
+    /** Why it could not be used even without the foreign commits. */
     def lost: Option[String]
 
-    /** Why it cannot be gone on with, even where that is to be dropped. */
+    /** Why it cannot be continued, even if the foreign commits are discarded. */
     def dead: Option[String] = lost.orElse(DefinitionStamp.raised(metadata))
   }
 
   /**
-   * Metadata on which others have put snapshots of their own.
+   * Metadata with snapshots of Iceberg writers.
    *
    * @param snapshots
-   *   theirs, oldest first
+   *   the snapshots of Iceberg writers, oldest first
    */
   final case class Foreign(
       metadata: TableMetadata,
@@ -45,33 +45,33 @@ object Found {
   ) extends ByOthers
 
   /**
-   * Metadata whose columns, partitions or properties others have changed, without a snapshot.
+   * Metadata in which Iceberg writers changed columns, partitions or properties without a snapshot.
    *
    * @param changes
-   *   what they changed
+   *   descriptions of the changes
    */
   final case class Altered(metadata: TableMetadata, changes: Seq[String], lost: Option[String])
       extends ByOthers
 
-  /** An entry of a catalog whose metadata nobody can read, and which may be another table's. */
+  /** An entry of a catalog whose metadata cannot be read; it may belong to another table. */
   final case class Unreadable(refusal: IcebergWriterCompatException) extends Found
 
   /**
-   * Metadata of this project that cannot be gone on with. The next step begins a new line, which
-   * leads to nothing of it.
+   * Metadata of this project that cannot be continued. The next commit begins a new line, which
+   * does not refer to it.
    *
    * @param why
-   *   for a person
+   *   the reason, as text for the user
    * @param unreadable
-   *   files that are there and cannot be read
+   *   files that exist but cannot be read
    */
   final case class Lost(why: String, unreadable: Seq[String]) extends Found
 
   /**
-   * What others have done to metadata of this project, if anything.
+   * The foreign commits or changes in metadata of this project, if there are any.
    *
    * @param lost
-   *   why readers cannot go by it, were it ours alone
+   *   why it could not be used even without them
    */
   private[iceberg] def byOthers(metadata: TableMetadata, lost: Option[String]): Option[ByOthers] =
     Option(PublishedMetadata.foreignTo(metadata))
@@ -82,11 +82,11 @@ object Found {
         Option.when(changes.nonEmpty)(Altered(metadata, changes, lost))
       }
 
-  /** Whether metadata is of this project. */
+  /** Whether metadata was published by this project. */
   private[iceberg] def isOurs(metadata: TableMetadata): Boolean =
     metadata.properties.containsKey(PublishedMetadata.DeltaVersionProperty)
 
-  /** Whether two locations are the same folder, as far as their spelling and the disk tell. */
+  /** Whether two locations are the same folder, by their text or on the local disk. */
   private[iceberg] def samePlace(one: Path, other: Path): Boolean = {
     def scheme(path: Path): String =
       Option(path.toUri.getScheme).map(s => families.getOrElse(s, s)).getOrElse("")
@@ -99,7 +99,7 @@ object Found {
       schemes == Set("file") && Try(Files.isSameFile(local(one), local(other))).getOrElse(false))
   }
 
-  // Names of the same file systems.
+  // Different schemes of the same file system.
   private val families =
     Map("s3" -> "s3a", "s3n" -> "s3a", "abfs" -> "abfss", "wasb" -> "wasbs", "webhdfs" -> "hdfs")
 }

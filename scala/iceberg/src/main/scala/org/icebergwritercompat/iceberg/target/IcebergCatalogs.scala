@@ -20,19 +20,19 @@ import scala.util.control.NonFatal
  * The settings of an Iceberg catalog.
  *
  * @param name
- *   what it calls itself, by which a JDBC catalog finds its tables
+ *   the name of the catalog, by which a JDBC catalog finds its tables
  * @param properties
- *   as Iceberg takes them
+ *   the properties for Iceberg
  */
 final case class CatalogSettings(name: String, properties: Map[String, String]) {
 
-  /** Where it is, without what only its users may know. */
+  /** Its name and address, without credentials. */
   def place: String = {
     val where = properties.get("uri").orElse(properties.get("warehouse")).getOrElse("")
     s"$name at ${where.replaceAll("//[^/@]*@", "//").takeWhile(c => c != '?' && c != ';')}"
   }
 
-  /** Whether tables are found by their folders alone. */
+  /** Whether tables are identified by their folders. */
   def isHadoop: Boolean =
     properties.get("type").exists(_.equalsIgnoreCase("hadoop")) ||
       properties.get("catalog-impl").contains(classOf[HadoopCatalog].getName)
@@ -40,11 +40,11 @@ final case class CatalogSettings(name: String, properties: Map[String, String]) 
 
 object CatalogSettings {
 
-  /** What the settings begin with; the rest of a key is Iceberg's. */
+  /** The prefix of the settings; the rest of a key is Iceberg's property. */
   val Prefix = "spark.icebergWriterCompat.catalog."
 
   /**
-   * The catalog that settings ask for.
+   * The catalog that the settings configure.
    *
    * @param warehouse
    *   the folder of the session's tables
@@ -58,7 +58,7 @@ object CatalogSettings {
         throw IcebergWriterCompatException.invalidValue(
           s"${Prefix}type",
           "",
-          "jdbc, rest, hadoop or another type of catalog that Iceberg knows",
+          "jdbc, rest, hadoop or another catalog type of Iceberg",
           Remedy.SetSetting(Seq(s"${Prefix}type" -> "jdbc"))
         )
       val ofType = asked.get("type").map(_.toLowerCase(Locale.ROOT)) match {
@@ -77,7 +77,7 @@ object CatalogSettings {
       throw IcebergWriterCompatException.invalidValue(
         s"${Prefix}uri",
         "",
-        s"the address of a database, because the warehouse $warehouse is no local folder",
+        s"the address of a database, because the warehouse $warehouse is not a local folder",
         Remedy.SetSetting(Seq(s"${Prefix}uri" -> "jdbc:postgresql://host/database"))
       )
     s"jdbc:sqlite:${folder.getPath.stripSuffix("/")}/iceberg-catalog.db"
@@ -89,7 +89,7 @@ object IcebergCatalogs {
 
   private val opened = new ConcurrentHashMap[CatalogSettings, Catalog]
 
-  // Those that come with no driver of their own, and where it comes from.
+  // The JDBC driver of each database, and its Maven coordinates.
   private val drivers = Map(
     "sqlite" -> ("org.sqlite.JDBC" -> s"org.xerial:sqlite-jdbc:${BuildInfo.sqlite}"),
     "postgresql" -> ("org.postgresql.Driver" -> "org.postgresql:postgresql:42.7.14"),
@@ -107,7 +107,7 @@ object IcebergCatalogs {
       }
     )
 
-  /** The error where a catalog failed; the next time it is opened anew. */
+  /** The error of a catalog that failed; the next call opens it again. */
   def failed(settings: CatalogSettings, cause: Throwable): IcebergWriterCompatException = {
     Option(opened.remove(settings)).collect { case catalog: AutoCloseable => Try(catalog.close()) }
     unavailable(settings, cause)
@@ -131,7 +131,7 @@ object IcebergCatalogs {
         .foreach(Files.createDirectories(_))
   }
 
-  // Java finds only those drivers by itself that are on the class path it was started with.
+  // Java finds only drivers on the class path with which the JVM was started.
   private def load(driver: String, coordinate: String, uri: String): Unit = {
     val loaders = Seq(Thread.currentThread.getContextClassLoader, getClass.getClassLoader)
     if (!loaders.filter(_ != null).exists(l => Try(Class.forName(driver, true, l)).isSuccess))

@@ -10,9 +10,9 @@ import java.nio.file.Files
 import java.nio.file.attribute.{PosixFileAttributeView, PosixFilePermissions}
 
 /**
- * The local disk as Hadoop has it, except that the mode of a new file is set by a system call.
+ * Hadoop's local file system, except that the permissions of a new file are set by a system call.
  * Without its native library Hadoop starts the program `chmod`, once for the file and once for its
- * checksum, which takes longer than to write them.
+ * checksum, which takes longer than writing them.
  */
 private[iceberg] final class LocalDisk extends RawLocalFileSystem {
 
@@ -46,7 +46,7 @@ private[iceberg] object LocalDisk {
 private[iceberg] final class MetadataFiles(conf: Configuration, fs: => FileSystem)
     extends HadoopFileIO(conf) {
 
-  // All that is written is in the folder of one table.
+  // All files that are written are in the folder of one table.
   override def newOutputFile(path: String): OutputFile =
     HadoopOutputFile.fromPath(new Path(path), fs, conf)
 }

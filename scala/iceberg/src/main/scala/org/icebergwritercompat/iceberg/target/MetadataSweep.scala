@@ -3,15 +3,16 @@ package org.icebergwritercompat.iceberg.target
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{Avro, OfCatalog, OfPath, Temporary}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /**
- * Removes from the folder of a table's metadata what no reader can need any more.
+ * Removes unused files from the metadata folder of a table.
  *
- * A file goes only if it is called as this project and Iceberg's library call theirs, the metadata
- * does not lead to it, and it is so old that nobody who writes or reads it can still be at work.
+ * A file is removed only if it has a name of this project or of Iceberg's library, the metadata
+ * does not refer to it, and it is so old that no writer or reader can still use it.
  */
 object MetadataSweep {
 
@@ -19,7 +20,7 @@ object MetadataSweep {
    * @param table
    *   the metadata that readers see
    * @param before
-   *   what was written later is kept, in milliseconds
+   *   files that were written later are kept; in milliseconds
    */
   def apply(table: TableMetadata, operations: TableOperations, before: Long): Unit =
     operations.io match {
@@ -32,16 +33,16 @@ object MetadataSweep {
             of.kind == c.kind && of.number < c.number
           )
         }
-        // What a catalog goes on with was begun in the folder, and stays a sign of that.
+        // The version in the folder that names the catalog is kept.
         val others = files.filter { file =>
           line(name(file)).exists(of => of.kind == catalogs || current.forall(_.kind == of.kind)) &&
           !inUse(key(file.location)) && !isPast(file)
         }
-        // Metadata that is not of this line may lead to any file.
+        // Metadata of another line may refer to any file.
         if (others.isEmpty) {
           val old = files.filter(_.createdAtMillis < before)
           val unused = old.filter { file =>
-            temporaryFile.matches(name(file)) || isPast(file)
+            Temporary.matches(name(file)) || isPast(file)
           }
           delete(io, unused ++ unreferenced(table, io, files, before))
         }
@@ -51,7 +52,7 @@ object MetadataSweep {
   /**
    * Removes the versions of the metadata that a commit has dropped from its list of previous ones.
    *
-   * Those of the other kind stay: what a catalog goes on with was begun in the folder.
+   * Versions in the folder are kept if the table is in a catalog, and vice versa.
    *
    * @param before
    *   the metadata before the commit
@@ -70,7 +71,7 @@ object MetadataSweep {
             current.exists(c => of.kind == c.kind && of.number < c.number)
           }
         }
-        // Whoever finds one is to find those after it.
+        // Oldest first: a reader that finds one version must find the following ones.
         .foreach(file => Try(operations.io.deleteFile(file)))
     }
   }
@@ -82,8 +83,8 @@ object MetadataSweep {
     new Path(operations.metadataFileLocation("x")).getParent
 
   /**
-   * Each snapshot has manifests of the one before, and new ones. So what was written before the
-   * oldest that is kept, and is not in that one, is in none that follows it.
+   * A snapshot has manifests of the previous one and new ones. So a manifest that was written
+   * before the oldest remaining snapshot, and is not in it, is in no later one.
    */
   private def unreferenced(
       table: TableMetadata,
@@ -100,7 +101,7 @@ object MetadataSweep {
       files.find(file => key(file.location) == list).map(_.createdAtMillis)
     }
     val settled = files.filter { file =>
-      avroFile.matches(name(file)) && !lists(key(file.location)) &&
+      Avro.matches(name(file)) && !lists(key(file.location)) &&
       file.createdAtMillis < before && since.exists(file.createdAtMillis <= _)
     }
     if (settled.isEmpty) Nil
@@ -121,22 +122,15 @@ object MetadataSweep {
 
   private final case class Line(kind: String, number: BigInt)
 
-  // Metadata files are numbered, those of path tables and those of catalogs in their own way.
+  // Metadata files have numbers, in different forms for path tables and for catalogs.
   private def line(name: String): Option[Line] = name match {
-    case pathFile(number)    => Some(Line(paths, BigInt(number)))
-    case catalogFile(number) => Some(Line(catalogs, BigInt(number)))
+    case OfPath(number)    => Some(Line(paths, BigInt(number)))
+    case OfCatalog(number) => Some(Line(catalogs, BigInt(number)))
     case _                   => None
   }
 
   private def name(file: FileInfo): String = new Path(file.location).getName
 
-  // The same file may be spelled with and without its authority.
+  // The path of a file may be with or without its authority.
   private def key(location: String): String = new Path(location).toUri.getPath
-
-  private val uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-  private val pathFile = """v(\d+)(?:\.gz)?\.metadata\.json""".r
-  private val catalogFile = s"(\\d+)-$uuid(?:\\.gz)?\\.metadata\\.json".r
-  private val temporaryFile =
-    s"$uuid(?:\\.gz)?\\.metadata\\.json|$uuid-version-hint\\.(?:temp|text)".r
-  private val avroFile = s"$uuid-m\\d+\\.avro|snap-\\d+-\\d+-$uuid\\.avro".r
 }

@@ -5,6 +5,7 @@ import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
 import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.slf4j.{Logger, LoggerFactory}
 import org.icebergwritercompat.iceberg.metadata.MetadataJson
@@ -17,25 +18,25 @@ import scala.util.control.NonFatal
 import scala.util.matching.Regex
 import scala.util.{Try, Using}
 
-/** Writes the lines of a file that is not there yet; false if it is. */
+/** Writes the lines of a new file; returns false if the file exists. */
 trait WriteOnce {
 
-  /** Either the whole file is there afterwards or nothing of it, whoever else tries. */
+  /** Creates the file completely or not at all, also with concurrent writers. */
   def apply(file: Path, lines: Iterator[String]): Boolean
 }
 
 /**
- * The Iceberg metadata of a path table: `metadata/vN.metadata.json` and the hint which is newest.
+ * The Iceberg metadata of a path table: `metadata/vN.metadata.json`, and a hint with the newest N.
  *
- * The files are those of Iceberg's `HadoopTableOperations`, with which readers open the table. That
- * looks whether a version is there and then renames, which lets two processes both succeed: here
- * the file system, or Delta's log store for it, decides. It also fails where the newest version
- * cannot be read, and where the hint is wrong.
+ * The files are those of Iceberg's `HadoopTableOperations`, which readers use. That class checks
+ * whether a version exists and then renames a file, so that two processes can both succeed. Here
+ * the file system, or Delta's log store, creates the file atomically. `HadoopTableOperations` also
+ * fails if the newest version cannot be read or the hint is wrong.
  *
  * @param name
- *   the table, for a person
+ *   the table, for messages
  * @param catalogTable
- *   its name in a catalog that is nothing but folders
+ *   its name in a Hadoop catalog
  */
 final class PathTableOperations(
     name: String,
@@ -57,7 +58,7 @@ final class PathTableOperations(
 
   private var seen: Option[Seen] = None
 
-  // What was looked at and is then changed here is as it was written.
+  // After an own change, the metadata is known and need not be read.
   private var changed = false
 
   private var aside: Seq[String] = Nil
@@ -94,17 +95,17 @@ final class PathTableOperations(
 
   override def properties: Map[String, String] = Map.empty
 
-  // From an older version readers go on to the newest by themselves.
+  // From an older version readers proceed to the newest.
   override def misleading: Option[String] = {
     val number = look().number
     def right(hinted: Int) =
       hinted > 0 && hinted <= number && (hinted to number).forall(fileOf(_).isDefined)
     Option.when(number > 0 && !hint().exists(right) && fs.exists(new Path(folder, hintName))) {
-      s"$hintName names a version of the metadata that is not there; the newest is $number."
+      s"$hintName names a version of the metadata that does not exist; the newest is $number."
     }
   }
 
-  /** Lets the hint name the newest version. */
+  /** Writes the newest version into the hint. */
   override def mend(): Unit = {
     val number = look().number
     if (number > 0 && !hint().contains(number)) writeHint(number)
@@ -123,7 +124,7 @@ final class PathTableOperations(
     seen = None
   }
 
-  /** Where the newest metadata that can be read says that it goes on. */
+  /** The place where the newest readable metadata is continued, according to its properties. */
   private[iceberg] def goesOnIn: Option[CatalogPlace] =
     (look().number to 1 by -1).iterator.flatMap(readable).nextOption().flatMap(CatalogPlace.of)
 
@@ -131,7 +132,7 @@ final class PathTableOperations(
     val from = new Path(file)
     val names = from.getName +: Iterator.from(2).take(100).map(i => s"${from.getName}-$i").toSeq
     val kept = names.iterator.map(n => new Path(from.getParent, s"$n.unreadable"))
-    // It may be that somebody else has done it.
+    // Another process may have done it.
     Try(kept.find(!fs.exists(_)).filter(fs.keep(from, _))).toOption.flatten.foreach { to =>
       aside :+= to.toString
     }
@@ -147,7 +148,7 @@ final class PathTableOperations(
   private def classify(number: Int, file: Path): Found =
     read(file) match {
       case Left(damage) =>
-        // What is somebody else's is not to be taken for ours for being damaged.
+        // Damaged metadata that this project did not publish is still not ours.
         (number - 1 to 1 by -1).iterator.flatMap(readable).nextOption() match {
           case Some(older) if !Found.isOurs(older) => Found.Line(older)
           case _ => Found.Lost(s"$damage", Some(damage.file).filter(_ => damage.isThere).toSeq)
@@ -155,14 +156,14 @@ final class PathTableOperations(
       case Right(metadata) =>
         if (!Found.isOurs(metadata)) Found.Line(metadata)
         else if (!isHere(metadata)) {
-          val why = s"it was published in the folder ${metadata.location}, and is in $root now"
-          // A catalog that it was in has gone on from it.
+          val why = s"it was published in the folder ${metadata.location}, and is now in $root"
+          // A catalog may have continued it.
           val last = lastByCatalog(metadata) :+ metadata
-          val back = s"$why (moved back there, it could be taken over)"
+          val back = s"$why (if the table is moved back, it can be taken over)"
           last.flatMap(Found.byOthers(_, Some(back))).headOption.getOrElse(Found.Lost(why, Nil))
         } else
           Found.byOthers(metadata, None).getOrElse {
-            // A catalog goes on from it, and has forgotten what it began with.
+            // The table is in a catalog, whose metadata no longer lists this version.
             if (changed || CatalogPlace.of(metadata).isDefined) Found.Line(metadata)
             else PublishTarget.whole(metadata, io())
           }
@@ -171,7 +172,7 @@ final class PathTableOperations(
   private def isHere(metadata: TableMetadata): Boolean =
     Found.samePlace(new Path(metadata.location), root)
 
-  // Two of a number, if one of them lost a race. Numbers begin anew with each line.
+  // After a lost race two files have the same number. Numbers begin again with each line.
   private def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
     if (CatalogPlace.of(begun).isEmpty) Nil
     else {
@@ -186,7 +187,7 @@ final class PathTableOperations(
     BigInt(number) -> new Path(folder, file)
   }
 
-  /** Metadata files that a catalog has written, and that break off or have other bytes. */
+  /** Metadata files of a catalog that are truncated or damaged. */
   private[iceberg] def damagedByCatalog: Seq[Damage] = byCatalog.flatMap { case (_, file) =>
     Try(read(file).left.toOption).toOption.flatten.filter(_.isThere)
   }
@@ -197,7 +198,7 @@ final class PathTableOperations(
   private def readable(number: Int): Option[TableMetadata] =
     fileOf(number).flatMap(read(_).toOption)
 
-  // Readers go by the hint, and from there to what follows.
+  // Readers start at the version of the hint and look for later ones.
   private def newest(): Int =
     hint().filter(number => number > 0 && fileOf(number).isDefined) match {
       case Some(hinted) =>
@@ -227,7 +228,7 @@ final class PathTableOperations(
   }
 
   private def write(number: Int, metadata: TableMetadata): Unit = {
-    // Compressed, it would not be found in a folder by all readers.
+    // Not all readers find compressed metadata in a folder.
     val ending = endings.head
     val written = new Path(folder, s"${UUID.randomUUID}$ending")
     val file = new Path(folder, s"v$number$ending")
@@ -243,13 +244,13 @@ final class PathTableOperations(
         throw e
     }
     RecentMetadata.keep(file, fs, metadata)
-    // It is committed all the same, and readers go on from the hint by themselves.
+    // The commit is made; readers look for later versions than that of the hint.
     try writeHint(number)
-    catch { case NonFatal(e) => logger.warn(s"The version hint of $name is left as it was", e) }
+    catch { case NonFatal(e) => logger.warn(s"The version hint of $name could not be updated", e) }
   }
 
   private def lost(number: Int): CommitFailedException =
-    new CommitFailedException(s"Version $number of the metadata of $name is there already")
+    new CommitFailedException(s"Version $number of the metadata of $name exists already")
 
   private def writeHint(number: Int): Unit = {
     val file = new Path(folder, hintName)
@@ -263,33 +264,33 @@ final class PathTableOperations(
 
 private object PathTableOperations {
 
-  /** The newest version of the metadata, 0 if there is none, and what it is. */
+  /** The number of the newest version of the metadata, 0 if there is none, and its state. */
   final case class Seen(number: Int, found: Found)
 
   val hintName = "version-hint.text"
 
   val version: Regex = """v(\d+)\..*""".r
 
-  val PathFile: Regex = """v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+  val PathFile: Regex = MetadataFileNames.OfPath
 
-  val CatalogFile: Regex = """(\d+)-[0-9a-f-]{36}(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+  val CatalogFile: Regex = MetadataFileNames.OfCatalog
 
-  val endings: Seq[String] = Seq(".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
+  val endings: Seq[String] = MetadataFileNames.Endings
 
   val logger: Logger = LoggerFactory.getLogger(classOf[PathTableOperations])
 }
 
-/** A file system where a metadata file is written once, and the hint is never missing. */
+/** A file system that creates a metadata file only once, and replaces the hint atomically. */
 private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce)
     extends FilterFileSystem(inner) {
 
   override def rename(from: Path, to: Path): Boolean =
     if (to.getName == PathTableOperations.hintName) replace(from, to) else publish(from, to)
 
-  /** Gives a file another name, under which there is none. */
+  /** Renames a file to a name that does not exist. */
   def keep(from: Path, to: Path): Boolean = inner.rename(from, to)
 
-  // What a rename replaces on a local file system need not be deleted first.
+  // On a local file system a rename replaces the existing file.
   override def delete(path: Path, recursive: Boolean): Boolean =
     if (isLocal && path.getName == PathTableOperations.hintName) true
     else inner.delete(path, recursive)
@@ -313,7 +314,7 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
       true
     }
 
-  // Whoever slept since he published is not to send readers back to what may be gone by now.
+  // A publisher that was suspended must not set the hint back to a version that may be removed.
   private def wouldGoBack(from: Path, to: Path): Boolean = {
     def version(hint: Path): Option[BigInt] =
       Try(
@@ -335,15 +336,15 @@ private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce
         val text = Using.resource(inner.open(from))(in => new String(in.readAllBytes, UTF_8))
         writeOnce(to, text.linesIterator)
       }
-    // The version may have been free because it was removed since the first look.
+    // The version may not have existed because it was removed since the metadata was read.
     val published = written && (goesOn(to) || { inner.delete(to, false); false })
-    // It is published whatever becomes of the file it was made of.
+    // The version is published; the temporary file does not matter.
     if (published) Try(inner.delete(from, false))
     published
   }
 
-  // Old versions are cleared away from the oldest on, so that a version may seem free to whoever
-  // slept, but not with the one before it there.
+  // Old versions are removed from the oldest on. So to a publisher that was suspended a version can
+  // seem not to exist, but then the previous one does not exist either.
   private def goesOn(to: Path): Boolean = to.getName match {
     case PathTableOperations.version("1") =>
       inner

@@ -8,18 +8,19 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 /**
- * Where a table is published: the metadata that readers see there, and the atomic step to the next.
+ * The place where a table is published: its current metadata, and the atomic commit of new
+ * metadata.
  *
- * `current` is null before the first step, whose base is null too. A step that somebody else was
- * faster with throws `CommitFailedException`, and nothing has happened then; after any other
- * failure it is open whether it was taken.
+ * `current` is null before the first commit, whose base is null too. If another publisher commits
+ * first, the commit throws `CommitFailedException` and has no effect. After any other failure it is
+ * unknown whether the commit was made.
  */
 trait PublishTarget extends TableOperations {
 
-  /** What is there; it is looked at once until it is refreshed or changed. */
+  /** The state of the metadata; read once until it is refreshed or changed. */
   def found(): Found
 
-  /** The metadata to go on with; null if there is none, or none that can be gone on with. */
+  /** The metadata to continue; null if there is none, or none that can be continued. */
   override def current(): TableMetadata = found() match {
     case Found.Line(metadata)         => metadata
     case theirs: Found.ByOthers       => theirs.metadata
@@ -27,15 +28,15 @@ trait PublishTarget extends TableOperations {
     case Found.Absent | _: Found.Lost => null
   }
 
-  /** Leaves what is there: the next step begins a new line. */
+  /** Does not continue the existing metadata: the next commit begins a new line. */
   def abandon(lost: Found.Lost): Unit
 
-  /** Keeps a file under a name that no reader takes for metadata. */
+  /** Renames a file to a name that readers do not use as metadata. */
   def putAside(file: String): Unit
 
   /**
-   * The id of a line that begins here. One that takes the place of another has its own, so that who
-   * still holds the other fails and does not mix them.
+   * The id of a line that begins here. A line that replaces another one has a new id, so that a
+   * reader which still has the other one fails and does not mix them.
    */
   def lineId(tableId: String): String = found() match {
     case _: Found.Lost => newLineId
@@ -44,45 +45,45 @@ trait PublishTarget extends TableOperations {
 
   private lazy val newLineId = UUID.randomUUID.toString
 
-  /** The files that could not be read, by the names under which they are kept. */
+  /** The files that could not be read, by their new names. */
   def setAside: Seq[String]
 
-  /** Refuses metadata that is not the one to go on with here. */
+  /** Refuses metadata that must not be continued here. */
   def check(metadata: TableMetadata): Unit
 
-  /** Makes this the place where the metadata goes on, if it was begun elsewhere. */
+  /** Continues metadata here that was begun in another place. */
   def takeOver(): Unit
 
-  /** What misleads readers to other metadata than this, if anything. */
+  /** A problem that makes readers find other metadata than this, if there is one. */
   def misleading: Option[String]
 
-  /** Completes what a publisher that did not get so far has left open. */
+  /** Completes the work of a publisher that was interrupted. */
   def mend(): Unit
 
-  /** Properties that tell where the metadata goes on. */
+  /** The properties that name the place where the metadata is continued. */
   def properties: Map[String, String]
 
-  /** The name of the table in a catalog, for a person. */
+  /** The name of the table in a catalog, for messages. */
   def catalogTable: Option[String]
 }
 
 private[iceberg] object PublishTarget {
 
-  /** Metadata of the place, unless readers of its current snapshot miss something. */
+  /** The metadata, or its damage if the current snapshot cannot be read. */
   def whole(metadata: TableMetadata, io: FileIO): Found =
     Damage.ofCurrent(metadata, io, whole = false) match {
       case Nil     => Found.Line(metadata)
       case damages => lost(damages)
     }
 
-  /** What is damaged is not gone on with. */
+  /** Damaged metadata is not continued. */
   def lost(damages: Seq[Damage]): Found.Lost = {
     val more = if (damages.size > 1) s", and ${damages.size - 1} more" else ""
     Found.Lost(s"${damages.head}$more", damages.filter(_.isThere).map(_.file))
   }
 }
 
-/** Operations in memory, for a change that is to become part of a commit elsewhere. */
+/** Table operations in memory, for a change that becomes part of another commit. */
 private[iceberg] final class StagedOperations(start: TableMetadata, real: TableOperations)
     extends TableOperations {
 

@@ -10,21 +10,23 @@ import java.util.{LinkedHashMap, Map => JMap}
 import scala.util.{Try, Using}
 
 /**
- * The metadata that this process has last read or written of some path tables: a commit changes
- * little of it, and a long history takes long to parse. It is forgotten when memory is short.
+ * A cache of the metadata that this process has last read or written, for some path tables: a
+ * commit changes little of it, and a long history takes long to parse. Entries are softly
+ * referenced.
  *
- * What is kept is shared: who reads manifests takes a copy of the snapshot, which remembers them.
+ * Cached metadata is shared. A snapshot caches its manifests, so code that reads manifests takes a
+ * copy of the snapshot.
  */
 private[iceberg] object RecentMetadata {
 
-  /** What tells a file from another that had its name before. */
+  /** Identifies a file, also if another file had its name before. */
   private final case class Mark(location: String, length: Long, millis: Long, head: ByteBuffer)
 
   private final case class Entry(mark: Mark, metadata: SoftReference[TableMetadata])
 
   private val mostTables = 64
 
-  // There the id of the table and the time of its last change are.
+  // The beginning contains the id of the table and the time of its last change.
   private val headBytes = 1024
 
   private val entries = new LinkedHashMap[Path, Entry](16, 0.75f, true) {
@@ -33,7 +35,7 @@ private[iceberg] object RecentMetadata {
 
   /** The metadata in a file. */
   def read(file: Path, fs: FileSystem, io: FileIO): TableMetadata = {
-    // A file that cannot be looked at is for the parser to say so.
+    // If the file cannot be read, the parser raises the error.
     val mark = Try(markOf(file, fs)).toOption
     val known = Option(entries.synchronized(entries.get(file.getParent)))
       .filter(entry => mark.contains(entry.mark))
@@ -45,9 +47,9 @@ private[iceberg] object RecentMetadata {
     }
   }
 
-  /** Remembers what was written to a file. */
+  /** Caches the metadata that was written to a file. */
   def keep(file: Path, fs: FileSystem, written: TableMetadata): Unit = {
-    // It is read where it cannot be remembered.
+    // Without a cache entry the file is read.
     Try {
       val asRead = TableMetadata
         .buildFrom(written)

@@ -11,10 +11,10 @@ import scala.util.Using
 object SnapshotHistory {
 
   /**
-   * The snapshots that were replaced before a time, and that no branch or tag names.
+   * The snapshots that were replaced before a time, without those of branches and tags.
    *
    * @param millis
-   *   the time, as that of snapshots
+   *   the time, in the same clock as that of snapshots
    */
   def endedBefore(table: TableMetadata, millis: Long): Set[Long] =
     if (table.snapshots.asScala.forall(_.timestampMillis >= millis)) Set.empty
@@ -34,10 +34,10 @@ object SnapshotHistory {
   }
 
   /**
-   * The data files that older snapshots have and the current one does not.
+   * The data files of older snapshots that are not in the current one.
    *
    * @param without
-   *   snapshots that do not count
+   *   snapshots that are ignored
    */
   def onlyInOlder(
       table: TableMetadata,
@@ -58,11 +58,11 @@ object SnapshotHistory {
     removed ++ others.iterator.flatMap(live(table, operations.io, _)).map(_.location)
   }
 
-  /** The same, which shares nothing that is remembered of its snapshots. */
+  /** A copy of the metadata that does not share the caches of its snapshots. */
   def copy(table: TableMetadata): TableMetadata =
     TableMetadataParser.fromJson(table.metadataFileLocation, TableMetadataParser.toJson(table))
 
-  /** The same, which shares nothing that is remembered of it. */
+  /** A copy of the snapshot that does not share its caches. */
   def copy(snapshot: Snapshot): Snapshot = SnapshotParser.fromJson(SnapshotParser.toJson(snapshot))
 
   /** The live data files of a snapshot, without their metrics. */
@@ -84,7 +84,7 @@ object SnapshotHistory {
       DataFile.FILE_SIZE
     ).map(_.name).appended(DataFile.PARTITION_NAME).asJava
 
-  /** From the current snapshot backwards. */
+  /** The snapshots, from the current one backwards. */
   def line(table: TableMetadata): Iterator[Snapshot] =
     Option(table.currentSnapshot).iterator.flatMap { current =>
       SnapshotUtil.ancestorsOf(current.snapshotId, id => table.snapshot(id)).asScala

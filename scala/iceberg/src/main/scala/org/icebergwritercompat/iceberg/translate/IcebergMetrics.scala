@@ -22,10 +22,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 /**
- * The metrics of files, from Delta's statistics and partition values.
+ * Iceberg's metrics of files, from Delta's statistics and partition values.
  *
- * A bound may be wider than the values of a column, and never narrower, whoever wrote the
- * statistics; what cannot be told is left out. Nothing is told of what is below a list or map.
+ * A bound may be wider than the values of a column, but never narrower, whichever writer wrote the
+ * statistics; unknown values are omitted. Fields in lists and maps have no metrics.
  *
  * @param names
  *   the physical names of the table, if a caller asks for [[FileMeasures.plain]]
@@ -58,7 +58,7 @@ final class IcebergMetrics(
 
   private val byId: Map[Int, Leaf] = leaves.map(leaf => leaf.id.intValue -> leaf).toMap
 
-  // The keys are physical names, which the feature makes of the ids.
+  // The keys are physical names, which the feature derives from the ids.
   private val byName = new JHashMap[String, Leaf]
 
   leaves.foreach(leaf => byName.put(WriterCompat.physicalName(leaf.id.longValue), leaf))
@@ -86,7 +86,7 @@ final class IcebergMetrics(
   private val partitionLeaves: Array[Leaf] =
     spec.fields.asScala.map(field => byId.getOrElse(field.sourceId, null)).toArray
 
-  /** The metrics of a file; `None` where the statistics do not tell how many rows it has. */
+  /** The metrics of a file; `None` if the statistics have no row count. */
   def of(statistics: String, partition: StructLike): Option[Metrics] =
     read(statistics).flatMap(_.metrics(partition))
 
@@ -110,7 +110,7 @@ final class IcebergMetrics(
     val rows = read.rows
     val boxed = JLong.valueOf(rows)
     val nulls = read.nulls.entries
-    // Bounds that are not tight may hide that a column is all null by now.
+    // If bounds are not tight, all remaining values of the column may be null.
     if (!read.tight) {
       read.lower.entries.clear()
       read.upper.entries.clear()
@@ -151,7 +151,7 @@ final class IcebergMetrics(
     counts
   }
 
-  /** What one pass over the statistics of a file finds; of a name that is there twice, the last. */
+  /** The values found in one pass over the statistics of a file; of duplicate keys the last. */
   private final class Found extends FileMeasures {
 
     var rows: Long = -1
@@ -218,14 +218,14 @@ final class IcebergMetrics(
   }
 
   /**
-   * Statistics as Delta's writers put them down: columns of whole numbers and strings without
-   * escapes, no blanks. All else is left to a parser, from the start.
+   * Reads statistics in the form of Delta's writers: whole numbers, strings without escapes, and no
+   * spaces. Other statistics are read by a parser from the beginning.
    */
   private final class PlainStatistics(text: String, found: Found) {
 
     private var at = 0
 
-    /** False where it is not as plain as that; what was found until then is nothing. */
+    /** Returns false if the text has another form; values found before are discarded. */
     def read(): Boolean =
       if (!is('{')) false
       else {
@@ -242,7 +242,7 @@ final class IcebergMetrics(
           else name("tightBounds") && (is("true", tight = true) || is("false", tight = false))
           more = plain && is(',')
         }
-        // What follows the object does not count.
+        // Text after the object is ignored.
         plain && is('}')
       }
 
@@ -316,7 +316,7 @@ final class IcebergMetrics(
       there
     }
 
-    // A whole number that a long can be, with nothing after it that belongs to it.
+    // A whole number in the range of long, at its end.
     private def isNumber: Boolean = {
       val begin = at
       if (at < text.length && text.charAt(at) == '-') at += 1
@@ -333,7 +333,7 @@ final class IcebergMetrics(
       plain
     }
 
-    // The least of all is left to a parser.
+    // The minimal long is left to the parser.
     private def isLong(first: Int, digits: Int): Boolean =
       digits < greatest.length || digits == greatest.length && {
         var i = 0
@@ -349,7 +349,7 @@ final class IcebergMetrics(
       value
     }
 
-    // That of a string without escapes; -1 if it is none.
+    // The end of a string without escapes; -1 if it has escapes.
     private def stringEnd(): Int = {
       var end = at
       var char = ' '
@@ -361,7 +361,7 @@ final class IcebergMetrics(
     }
   }
 
-  /** The same for all statistics that are JSON. */
+  /** Reads all statistics that are valid JSON. */
   private final class Reading(parser: JsonParser, found: Found) {
 
     def all(): Unit =
@@ -387,7 +387,7 @@ final class IcebergMetrics(
       if (value == JsonToken.START_OBJECT) below(all) else parser.skipChildren()
     }
 
-    // Leaves the parser at the end of the object it is in.
+    // Moves the parser to the end of the current object.
     private def below(all: ByColumn[_]): Unit =
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
         val leaf = byName.get(parser.currentName)
@@ -397,7 +397,7 @@ final class IcebergMetrics(
         else all.see(leaf, scalar(value))
       }
 
-    // An object or array is nothing.
+    // An object or array is ignored.
     private def scalar(token: JsonToken): JsonNode = token match {
       case JsonToken.VALUE_STRING     => TextNode.valueOf(parser.getText)
       case JsonToken.VALUE_NUMBER_INT =>
@@ -453,7 +453,7 @@ object IcebergMetrics {
     val isString: Boolean = dataType.typeId == TypeID.STRING
 
     def encode(bound: Any): ByteBuffer = bound match {
-      // As Iceberg does it, without the way by a buffer of characters.
+      // As Iceberg does, but without a buffer of characters.
       case text: String if isString && !text.exists(Character.isSurrogate) =>
         ByteBuffer.wrap(text.getBytes(UTF_8))
       case other => Conversions.toByteBuffer(dataType, other)
@@ -461,8 +461,8 @@ object IcebergMetrics {
   }
 
   /**
-   * The columns below structs whose bounds are not values of the table: the answer to a `min` or
-   * `max` must not be taken from them.
+   * The columns in structs whose bounds may not be values of the table, so that the result of `min`
+   * or `max` must not be taken from the bounds.
    */
   def looselyBounded(schema: Schema): Seq[String] = {
     def visit(fields: Iterable[NestedField], prefix: String): Seq[String] =
@@ -485,7 +485,7 @@ object IcebergMetrics {
     case other                                             => Some((other, other))
   }
 
-  /** A value that no value of the column is below. */
+  /** A lower bound of the column. */
   private[iceberg] def lowerBound(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
     case TypeID.FLOAT     => floatOf(value).map(below)
     case TypeID.DOUBLE    => doublesOf(value).map(numbers => below(numbers.min))
@@ -493,12 +493,12 @@ object IcebergMetrics {
     case _                => exact(value, leaf)
   }
 
-  /** A value that no value of the column is above. */
+  /** An upper bound of the column. */
   private[iceberg] def upperBound(value: JsonNode, leaf: Type): Option[Any] = leaf.typeId match {
     case TypeID.FLOAT     => floatOf(value).map(above)
     case TypeID.DOUBLE    => doublesOf(value).map(numbers => above(numbers.max))
     case TypeID.TIMESTAMP =>
-      // Statistics are cut to milliseconds.
+      // Statistics are truncated to milliseconds.
       micros(value, leaf).map(time => plus(time, blur(value, time) + microsPerMilli))
     case TypeID.STRING => text(value).flatMap(upperString)
     case _             => exact(value, leaf)
@@ -524,8 +524,8 @@ object IcebergMetrics {
 
   private def text(value: JsonNode): Option[String] = Option.when(value.isTextual)(value.textValue)
 
-  // Delta's writers cut strings to this length. Spark's appends a greater character then, and may
-  // go on for a while to find one; others may merely cut.
+  // Delta's writers truncate strings to this length. Spark's then appends a greater character, and
+  // may use a longer prefix to find one; others may only truncate.
   private val stringPrefix = 32
 
   private def upperString(text: String): Option[String] =
@@ -533,11 +533,11 @@ object IcebergMetrics {
     else {
       val cut = if (Character.isHighSurrogate(text.charAt(stringPrefix - 1))) 1 else 0
       val kept = text.codePointCount(0, stringPrefix - cut)
-      // Only what is longer is cut, to a prefix that is then raised.
+      // Only longer values are truncated, to a prefix that is then incremented.
       Option(UnicodeUtil.truncateStringMax(text + "x", kept))
     }
 
-  // NaN is no bound.
+  // NaN is not a bound.
   private def floating(number: Float): Option[Float] = Option.unless(number.isNaN)(number)
 
   private def floating(number: Double): Option[Double] = Option.unless(number.isNaN)(number)
@@ -545,7 +545,7 @@ object IcebergMetrics {
   private def floatOf(value: JsonNode): Option[Float] =
     numberText(value).flatMap(_.toFloatOption).flatMap(floating)
 
-  // A file from before a column became a double tells floats in their own shortest form, which is
+  // A file from before a column became a double has floats in their own shortest form, which is
   // another number as a double.
   private def doublesOf(value: JsonNode): Option[Seq[Double]] =
     numberText(value)
@@ -556,7 +556,7 @@ object IcebergMetrics {
   private def numberText(value: JsonNode): Option[String] =
     Option.when(value.isNumber || value.isTextual)(value.asText)
 
-  // The two zeros are equal to a query, and not to Iceberg.
+  // The two zeros are equal in queries, but not in Iceberg.
   private def below(number: Float): Float = if (number == 0) -0.0f else number
 
   private def below(number: Double): Double = if (number == 0) -0.0d else number
@@ -573,7 +573,7 @@ object IcebergMetrics {
       else SparkDateTimeUtils.stringToTimestampWithoutTimeZone(time, allowTimeZone = true)
     }
 
-  // The offset of a zone is written without its seconds, which zones had until then.
+  // Older offsets of time zones have seconds, which the text omits.
   private def blur(value: JsonNode, micros: Long): Long =
     if (micros < lastSeconds && !value.textValue.endsWith("Z")) microsPerMinute else 0
 

@@ -9,10 +9,10 @@ import org.icebergwritercompat.model.SchemaNode
 
 import scala.jdk.CollectionConverters._
 
-/** Schemas and partitions of Delta as those of Iceberg; an id is never made up. */
+/** Translates Delta schemas and partitions to Iceberg; ids are those of Delta. */
 object IcebergSchemas {
 
-  /** The schema with the ids, order, comments and nullability that Delta gives it. */
+  /** The Iceberg schema with the ids, order, comments and nullability of Delta. */
   def schema(delta: StructType): Schema = {
     val ids = SchemaNode.flatten(delta).map(node => node.path -> node.id).toMap
 
@@ -72,12 +72,12 @@ object IcebergSchemas {
   }
 
   /**
-   * Identity partitions by these columns.
+   * The partition spec with identity transforms of these columns.
    *
    * @param known
-   *   the specs that the table has had; a column keeps the partition field id it once got
+   *   the earlier specs of the table; a column keeps its partition field id
    * @param lastAssigned
-   *   the highest partition field id given out
+   *   the highest assigned partition field id
    */
   def spec(
       schema: Schema,

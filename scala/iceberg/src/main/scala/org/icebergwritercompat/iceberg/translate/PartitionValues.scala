@@ -22,15 +22,15 @@ final class PartitionTuple(values: Array[Any]) extends StructLike {
   override def set[T](position: Int, value: T): Unit = values(position) = value
 }
 
-/** Partition values as the log has them: text by physical name. */
+/** Partition values in the log: text by physical name. */
 object PartitionValues {
 
-  /** The tuple; on the left the physical name of a value that cannot be told exactly. */
+  /** The tuple; on the left the physical name of a value that cannot be parsed exactly. */
   def tuple(spec: PartitionSpec, logged: Map[String, String]): Either[String, PartitionTuple] = {
     val types = spec.partitionType.fields.asScala.map(_.`type`)
     val values = spec.fields.asScala.zip(types).map { case (field, partitionType) =>
       val name = WriterCompat.physicalName(field.sourceId.toLong)
-      // Delta's log writes null as null or as empty text.
+      // In Delta's log null is null or an empty text.
       val text = logged.get(name).filter(value => value != null && value.nonEmpty)
       (name, text, text.flatMap(parse(_, partitionType)))
     }
@@ -39,7 +39,9 @@ object PartitionValues {
       .toLeft(new PartitionTuple(values.map(_._3.orNull[Any]).toArray))
   }
 
-  /** What the log has for a tuple; on the left the name of a field that it cannot have. */
+  /**
+   * The values of the log for a tuple; on the left the name of a field that the log cannot store.
+   */
   def text(spec: PartitionSpec, tuple: StructLike): Either[String, Map[String, String]] = {
     val types = spec.partitionType.fields.asScala.map(_.`type`)
     val values =
@@ -49,7 +51,7 @@ object PartitionValues {
         (field, text, value.isEmpty || text.flatMap(parse(_, partitionType)).contains(value.get))
       }
     values
-      // Delta's log writes null as null or as empty text.
+      // In Delta's log null is null or an empty text.
       .collectFirst { case (field, text, same) if !same || text.contains("") => field.name }
       .toLeft(values.map { case (field, text, _) =>
         WriterCompat.physicalName(field.sourceId.toLong) -> text.orNull
@@ -66,14 +68,14 @@ object PartitionValues {
     case _ => value.toString
   }
 
-  /** A value as Iceberg holds it in memory; `None` where the text does not tell it exactly. */
+  /** A value in Iceberg's internal representation; `None` if the text is not exact. */
   def parse(text: String, partitionType: Type): Option[Any] = {
     val utf8 = UTF8String.fromString(text)
     partitionType.typeId match {
       case TypeID.BOOLEAN => text.toBooleanOption
       case TypeID.INTEGER => text.toIntOption
       case TypeID.LONG    => text.toLongOption
-      // Iceberg tells -0.0 from 0.0, which are equal to a query.
+      // Iceberg distinguishes -0.0 from 0.0, which are equal in queries.
       case TypeID.FLOAT   => text.toFloatOption.map(_ + 0.0f)
       case TypeID.DOUBLE  => text.toDoubleOption.map(_ + 0.0d)
       case TypeID.DECIMAL =>
@@ -88,7 +90,7 @@ object PartitionValues {
     }
   }
 
-  // Without a zone it is in that of the writer, which nobody knows.
+  // Without a zone it is in the unknown zone of the writer.
   private[iceberg] def instant(text: UTF8String): Option[Long] = {
     val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(text, _))
     inTwoZones.head.filter(_ => inTwoZones.distinct.sizeIs == 1)

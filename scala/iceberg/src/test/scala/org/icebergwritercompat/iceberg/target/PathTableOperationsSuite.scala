@@ -69,7 +69,7 @@ class PathTableOperationsSuite extends AnyFunSuite {
       Files.readString(home.resolve("version-hint.text"))
     }
     assert(hintAfter("11") == "11")
-    // Nobody is sent back by whoever slept.
+    // A publisher that was suspended does not set the hint back.
     write(local, home.resolve("v11.metadata.json"), "{}")
     assert(hintAfter("3") == "11")
     assert(hintAfter("12") == "12")
@@ -122,7 +122,7 @@ class PathTableOperationsSuite extends AnyFunSuite {
     assert(unreadable.isInstanceOf[Found.Lost], unreadable)
   }
 
-  test("the commit of another publisher is noticed, whoever remembers what") {
+  test("the commit of another publisher is detected, whatever is cached") {
     val home = folder()
     val root = new Path(home.toUri)
     new CommitLine(root, operations(root), 3).begin()

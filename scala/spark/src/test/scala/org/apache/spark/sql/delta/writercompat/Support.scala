@@ -10,7 +10,7 @@ import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import scala.collection.mutable
 import scala.util.Using
 
-/** Runs code on a thread that nobody has used before. */
+/** Runs code on a new thread. */
 object OnThread {
 
   def apply[T](body: => T): T = meanwhile(body)(())

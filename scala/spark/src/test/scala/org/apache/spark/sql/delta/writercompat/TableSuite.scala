@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.delta.TransactionExecutionObserver
-import org.icebergwritercompat.testing.{Compliance, SharedSpark, TestTable}
+import org.icebergwritercompat.testing.{Compliance, CopiedTables, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
 
 import java.nio.file.Files
@@ -40,22 +40,21 @@ abstract class TableSuite extends AnyFunSuite with SharedSpark {
   }
 
   /** A compliant table with two rows. */
-  protected def compliant(table: TestTable = managed()): TestTable = {
-    sql(s"CREATE TABLE ${table.name} USING delta TBLPROPERTIES ($on) AS $someRows")
-    table
-  }
+  protected def compliant(table: TestTable = managed()): TestTable =
+    CopiedTables.copyTo(table, "compliant") { made =>
+      sql(s"CREATE TABLE ${made.name} USING delta TBLPROPERTIES ($on) AS $someRows")
+    }
 
   /** A table without the feature, with these properties and, if asked, with two rows. */
   protected def plain(
       properties: Seq[(String, String)] = Nil,
       rows: Boolean = true,
       table: TestTable = managed()
-  ): TestTable = {
+  ): TestTable = CopiedTables.copyTo(table, ("plain", properties, rows)) { made =>
     val list = properties.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
     val clause = if (properties.isEmpty) "" else s"TBLPROPERTIES ($list)"
-    sql(s"CREATE TABLE ${table.name} ($columns) USING delta $clause")
-    if (rows) insert(table)
-    table
+    sql(s"CREATE TABLE ${made.name} ($columns) USING delta $clause")
+    if (rows) insert(made)
   }
 
   /** A table with the feature, partitioned by its column `p`, with these columns and rows. */

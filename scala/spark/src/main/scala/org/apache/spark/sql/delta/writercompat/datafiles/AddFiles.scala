@@ -6,6 +6,6 @@ import org.apache.spark.sql.{Encoder, Encoders}
 /** Files of the log as rows of a Dataset. */
 private[writercompat] object AddFiles {
 
-  /** Made once: making it takes longer than most that is done with it. */
+  /** Made once, because making it takes longer than most uses of it. */
   val encoder: Encoder[AddFile] = Encoders.product[AddFile]
 }

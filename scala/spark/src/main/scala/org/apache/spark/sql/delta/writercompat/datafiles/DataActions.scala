@@ -8,7 +8,7 @@ import org.icebergwritercompat.model.{DataAction, FileLocation, FileStatistics}
 import scala.collection.mutable
 
 /**
- * Shows the actions of one commit to the rules, one after the other.
+ * Makes of Delta's actions what the rules check. One instance is for one commit, in its order.
  *
  * @param isKnown
  *   whether there is a file system for the scheme and host of a path
@@ -17,15 +17,19 @@ final class DataActions(table: TableState, isKnown: String => Boolean = _ => tru
 
   private val added = mutable.HashSet.empty[String]
 
-  /** What the rules need to know of a file that a commit adds. */
+  /** The values that the rules check on a file that a commit adds. */
   def of(add: AddFile): DataAction.Added = ofLive(add).copy(repeated = !added.add(add.path))
 
-  /** What the rules need to know of a live file, of which the log has one by each path. */
-  def ofLive(add: AddFile): DataAction.Added = {
+  /** The same for a live file; the log has one for each path. */
+  def ofLive(add: AddFile): DataAction.Added =
+    ofLive(add, FileStatistics.parse(add.stats, table.physicalNames))
+
+  /** The same for a live file whose statistics have been read. */
+  def ofLive(add: AddFile, statistics: Option[FileStatistics]): DataAction.Added = {
     val file = DataAction.Added(
       add.path,
       add.partitionValues,
-      statistics(add),
+      statistics,
       add.deletionVector != null,
       repeated = false,
       size = add.size
@@ -36,11 +40,7 @@ final class DataActions(table: TableState, isKnown: String => Boolean = _ => tru
     }
   }
 
-  /** What the rules need to know of the statistics of a file. */
-  def statistics(add: AddFile): Option[FileStatistics] =
-    Option(add.stats).flatMap(FileStatistics.parse(_, table.physicalNames))
-
-  /** What the rules need to know of `action`, if they ask about its kind. */
+  /** The values that the rules check on an action; `None` for a kind that no rule is about. */
   def of(action: Action): Option[DataAction] = action match {
     case add: AddFile       => Some(of(add))
     case remove: RemoveFile => Some(DataAction.Removed(remove.path, remove.dataChange))

@@ -1,27 +1,14 @@
 package org.apache.spark.sql.delta.writercompat.datafiles
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
+import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.functions.{col, xxhash64}
-import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.contract.{FooterRule, TableState, Violation}
-import org.icebergwritercompat.model.{
-  Condition,
-  DataFile,
-  FileStatistics,
-  Location,
-  PhysicalNameTree,
-  SchemaNode
-}
+import org.icebergwritercompat.model.{Condition, DataFile, FileStatistics, Location}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{Finding, Judgement, Place}
 import org.icebergwritercompat.rules.FooterRules
-import org.apache.spark.sql.delta.writercompat.read.{Described, Footers}
-
-import scala.collection.mutable
 
 /**
  * What the footers of a table's live data files tell.
@@ -45,18 +32,16 @@ final case class DataFileAudit(
 /**
  * A violation that data files have in common.
  *
- * @param rule
- *   the id of the rule
  * @param column
  *   what it is about; `None` for the files as a whole
  * @param files
  *   how many files have it, of `bytes` in total by the log
  * @param examples
- *   a few of these files, each with what is to say of it alone
+ *   a few of these files, each with what is particular to it
  */
 final case class FileFinding(
     rule: FooterRule,
-    column: Option[FoundColumn],
+    column: Option[Location.Column],
     found: String,
     remedy: Remedy,
     files: Long,
@@ -71,9 +56,7 @@ final case class FileFinding(
       rule,
       if (rule == FooterRules.FootersAreReadable) Condition.UnreadableDataFile
       else Condition.IncompatibleDataFile,
-      column.fold[Location](Location.Files(files, example)) { c =>
-        Location.Column(c.path, c.id, c.physicalName)
-      },
+      column.getOrElse(Location.Files(files, example)),
       remedy,
       Map(
         "file" -> example.split(": ").head,
@@ -86,25 +69,50 @@ final case class FileFinding(
 
   /** The same as a report shows it. */
   def finding(judgement: Judgement): Finding =
-    Finding(
-      rule.id,
-      rule.clauses.map(_.toString),
+    Finding.about(
+      rule,
       judgement.severityOfFile(rule),
-      column.fold(Place.Files)(c => Place.of(Location.Column(c.path, c.id, c.physicalName))),
-      Some(files),
-      examples,
+      column.fold(Place.Files)(Place.of),
       column.fold(s"In $files file(s): $found")(_ => found.capitalize),
-      rule.statement,
-      rule.why,
-      remedy
+      remedy,
+      Some(files),
+      examples
+    )
+
+  /** Equal for the findings of two files that are to be one finding. */
+  private[datafiles] def key: FileFinding.Key = (rule.id, column.map(_.path), found)
+
+  /** One finding on the files of both; the order does not decide which examples are kept. */
+  private[datafiles] def plus(other: FileFinding): FileFinding =
+    copy(
+      files = files + other.files,
+      bytes = bytes + other.bytes,
+      examples = (examples ++ other.examples).sorted.take(Finding.MaxExamples)
     )
 }
 
-/** A column, nested field, element, key or value, as [[Location.Column]] has it. */
-final case class FoundColumn(path: Seq[String], id: Option[Long], physicalName: Option[String])
+private[writercompat] object FileFinding {
+
+  type Key = (String, Option[Seq[String]], String)
+
+  /** A violation in one file. */
+  def of(violation: Violation, rule: FooterRule, file: AddFile): FileFinding =
+    FileFinding(
+      rule,
+      violation.location match {
+        case column: Location.Column => Some(column)
+        case _                       => None
+      },
+      violation.parameters("found"),
+      violation.remedy,
+      1,
+      file.size,
+      Seq(s"${file.path}: ${violation.parameters("detail")}")
+    )
+}
 
 /**
- * Reads the footers of a table's live data files as a Spark job, and writes nothing.
+ * Asks the rules on footers about the live data files of a table.
  *
  * The driver gets findings, each with a few examples; never the list of files.
  */
@@ -121,176 +129,87 @@ object DataFileAudit {
       snapshot: Snapshot,
       table: TableState,
       files: Option[Long] = None
-  ): DataFileAudit = run(spark, snapshot, snapshot.allFiles, snapshot.numOfFiles, table, files)
+  ): DataFileAudit =
+    run(spark, snapshot, table, question(table, snapshot.numOfFiles), files)
 
-  /**
-   * The same of these files alone.
-   *
-   * @param in
-   *   a version of the table whose files they are, or are to be
-   * @param live
-   *   how many there are
-   */
-  private[writercompat] def run(
-      spark: SparkSession,
-      in: Snapshot,
-      added: Dataset[AddFile],
-      live: Long,
-      table: TableState,
-      files: Option[Long]
-  ): DataFileAudit = {
-    val (findings, totals) = Described(spark, s"Reading the footers of ${table.name}") {
-      summaries(spark, in, added, live, table, files).collect().toSeq.partition(_.rule.nonEmpty)
-    }
-    val rules = table.contract.rules.footer
-    val byId = rules.map(rule => rule.id -> (rule, rule.remedy(table))).toMap
-    DataFileAudit(
-      findings
-        .map(summary => summary.finding(byId(summary.rule)))
-        .sortBy(f =>
-          (rules.indexOf(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)
-        ),
-      live,
-      totals.map(_.files).sum,
-      totals.map(_.bytes).sum
-    )
-  }
-
-  // A task opens some dozens of files, so that many are at work and none works for long.
-  private val filesPerTask = 32
-  private val tasksPerCore = 16
-
-  /** The number of tasks that open so many files. */
-  private[writercompat] def tasks(spark: SparkSession, files: Long): Int =
-    math
-      .min(files / filesPerTask + 1, spark.sparkContext.defaultParallelism.toLong * tasksPerCore)
-      .toInt
-
-  private def summaries(
+  /** The answer to a question about all live files of a version, or about a sample of them. */
+  private[writercompat] def run[R, A](
       spark: SparkSession,
       snapshot: Snapshot,
-      added: Dataset[AddFile],
-      live: Long,
       table: TableState,
+      question: FooterQuestion[R, A],
       files: Option[Long]
-  ): Dataset[FileSummary] = {
-    val logged = added.select("path", "partitionValues", "size", "stats")
-    val chosen = files.fold(logged) { count =>
-      val order = Seq(xxhash64(col("path")), col("path"))
-      logged.orderBy(order: _*).limit(math.min(count, Int.MaxValue).toInt)
-    }
-    val count = files.foldLeft(live)(math.min)
-    val configuration = spark.sparkContext
-      .broadcast(new SerializableConfiguration(snapshot.deltaLog.newDeltaHadoopConf()))
-    // A copy, as the table may have put much aside that each task would get.
-    val reader = new FooterTask(
-      table.copy(previous = None),
-      snapshot.deltaLog.dataPath.toString,
-      configuration
+  ): A = {
+    val live = snapshot.numOfFiles
+    FooterScan.run(
+      spark,
+      table.name,
+      snapshot.deltaLog,
+      files.fold(snapshot.allFiles)(sample(snapshot.allFiles, _)),
+      files.foldLeft(live)(math.min),
+      question
     )
-    chosen
-      .repartition(tasks(spark, count))
-      .as[LiveFile](Encoders.product[LiveFile])
-      .mapPartitions(reader)(Encoders.product[FileSummary])
-      .groupByKey((summary: FileSummary) => summary.key)(
-        Encoders.tuple(Encoders.STRING, Encoders.STRING, Encoders.STRING)
-      )
-      .reduceGroups((a: FileSummary, b: FileSummary) => a.plus(b))
-      .map((group: ((String, String, String), FileSummary)) => group._2)(
-        Encoders.product[FileSummary]
-      )
   }
 
+  private def sample(files: Dataset[AddFile], count: Long): Dataset[AddFile] =
+    files
+      .orderBy(xxhash64(col("path")), col("path"))
+      .limit(math.min(count, Int.MaxValue.toLong).toInt)
+
+  /**
+   * What the rules find in the footers of files.
+   *
+   * @param live
+   *   how many files the table has
+   */
+  private[writercompat] def question(
+      table: TableState,
+      live: Long
+  ): FooterQuestion[Audited, DataFileAudit] =
+    // A copy without what `table` has computed and cached, which each task would be sent.
+    new FooterQuestion(
+      new AuditJudge(table.copy(previous = None)),
+      found => DataFileAudit(sorted(table, found), live, found.files, found.bytes)
+    )
+
+  private def sorted(table: TableState, found: Audited): Seq[FileFinding] = {
+    val rules = table.contract.rules.footer
+    found.findings.values.toSeq.sortBy(f =>
+      (rules.indexOf(f.rule), -f.files, f.column.fold("")(_.path.mkString(".")), f.found)
+    )
+  }
 }
 
-/** What the log says of a live file. */
-private[writercompat] final case class LiveFile(
-    path: String,
-    partitionValues: Map[String, String],
-    size: Long,
-    stats: String
-)
-
-/** A violation in some of the files; one without a rule stands for all that were read. */
-private[writercompat] final case class FileSummary(
-    rule: String,
-    column: Option[FoundColumn],
-    found: String,
+/** How many files were read, and what the rules found in them. */
+private[writercompat] final case class Audited(
     files: Long,
     bytes: Long,
-    examples: Seq[String]
-) {
+    findings: Map[FileFinding.Key, FileFinding]
+)
 
-  /** Equal for what is to be one finding. */
-  def key: (String, String, String) =
-    (rule, column.fold("")(c => SchemaNode.sqlPath(c.path)), found)
+/** Asks the rules on footers about each file. */
+private final class AuditJudge(table: TableState) extends FooterJudge[Audited] {
 
-  /** Both together; which examples stay does not depend on the order. */
-  def plus(other: FileSummary): FileSummary =
-    copy(
-      files = files + other.files,
-      bytes = bytes + other.bytes,
-      examples = (examples ++ other.examples).sorted.take(Finding.MaxExamples)
-    )
+  override def none: Audited = Audited(0, 0, Map.empty)
 
-  /** The violation of this rule, with what mends it. */
-  def finding(broken: (FooterRule, Remedy)): FileFinding =
-    FileFinding(broken._1, column, found, broken._2, files, bytes, examples)
-}
-
-private[writercompat] object FileSummary {
-
-  /** The one that counts a file that was read. */
-  def total(file: LiveFile): FileSummary = FileSummary("", None, "", 1, file.size, Nil)
-
-  /** A violation in one file. */
-  def of(violation: Violation, file: LiveFile): FileSummary = {
-    val column = violation.location match {
-      case Location.Column(path, id, name) => Some(FoundColumn(path, id, name))
-      case _                               => None
+  override def judge(file: ScannedFile): Audited = {
+    val logged = file.logged
+    val rowCount = FileStatistics.rowCount(logged.stats)
+    val data = DataFile(logged.path, logged.partitionValues, logged.size, rowCount, file.footer)
+    val found = table.contract.rules.check(table, data).collect {
+      case violation @ Violation(rule: FooterRule, _, _, _, _) =>
+        FileFinding.of(violation, rule, logged)
     }
-    FileSummary(
-      violation.rule.id,
-      column,
-      violation.parameters("found"),
-      1,
-      file.size,
-      Seq(s"${file.path}: ${violation.parameters("detail")}")
-    )
+    // A file counts once for a finding, however often it has what is found.
+    Audited(1, logged.size, found.toSeq.reverseIterator.map(f => f.key -> f).toMap)
   }
-}
 
-/** Reads the footers of some files on an executor, and sums up what the rules find in them. */
-private final class FooterTask(
-    table: TableState,
-    folder: String,
-    configuration: Broadcast[SerializableConfiguration]
-) extends (Iterator[LiveFile] => Iterator[FileSummary])
-    with Serializable {
-
-  override def apply(files: Iterator[LiveFile]): Iterator[FileSummary] = {
-    val summaries = mutable.LinkedHashMap.empty[(String, String, String), FileSummary]
-    val hadoop: Configuration = configuration.value.value
-    files.foreach { file =>
-      val found =
-        table.contract.rules.check(table, dataFile(file, hadoop)).map(FileSummary.of(_, file))
-      (Iterator(FileSummary.total(file)) ++ found).toSeq.distinctBy(_.key).foreach { summary =>
-        summaries.updateWith(summary.key)(
-          _.fold(Option(summary))(known => Some(known.plus(summary)))
-        )
+  override def plus(some: Audited, more: Audited): Audited =
+    Audited(
+      some.files + more.files,
+      some.bytes + more.bytes,
+      more.findings.foldLeft(some.findings) { case (all, (key, finding)) =>
+        all.updated(key, all.get(key).fold(finding)(_.plus(finding)))
       }
-    }
-    summaries.valuesIterator
-  }
-
-  private def dataFile(file: LiveFile, hadoop: Configuration): DataFile =
-    DataFile(
-      file.path,
-      file.partitionValues,
-      file.size,
-      Option(file.stats).flatMap(FileStatistics.parse(_, noNames)).flatMap(_.rowCount),
-      Footers.read(folder, file.path, hadoop)
     )
-
-  private def noNames: PhysicalNameTree = PhysicalNameTree(Map.empty)
 }

@@ -15,10 +15,10 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
 import scala.collection.mutable
 import scala.util.Try
 
-/** What the log tells about how live files were written. */
+/** What the log says about how live files were written. */
 object FileHistory {
 
-  // These take files over that were written elsewhere, under rules this log does not tell.
+  // These commands add files of another table, whose settings are not in this log.
   private val takingFilesOver = Set(DeltaOperations.OP_CLONE, "CONVERT")
 
   /**
@@ -50,7 +50,7 @@ object FileHistory {
       }
       actions.foreach {
         case add: AddFile =>
-          // A file that returns, or whose statistics are refreshed, was written the first time.
+          // RESTORE, and whoever refreshes statistics, adds a file that was written before.
           proven.getOrElseUpdate(add.path, writtenById && !takenOver && complete)
           live += add.path
         case remove: RemoveFile => live -= remove.path
@@ -65,7 +65,7 @@ object FileHistory {
     }
   }
 
-  /** What stands against the files that a CLONE or CONVERT takes over. */
+  /** The violations in the files that a CLONE or CONVERT adds to its table. */
   def takenOver(
       spark: SparkSession,
       table: TableState,
@@ -97,7 +97,7 @@ object FileHistory {
       Contracts.isEnabled(version.metadata.configuration)
     }
 
-  /** The version that RESTORE makes the newest one again, found as the command finds it. */
+  /** The version that a RESTORE goes back to, found as the command finds it. */
   def restored(
       spark: SparkSession,
       log: DeltaLog,
@@ -120,7 +120,5 @@ object FileHistory {
 
   private def writesById(metadata: Metadata): Boolean =
     metadata.columnMappingMode == IdMapping &&
-      metadata.configuration
-        .get(WriterCompat.IcebergCompatV2Enabled)
-        .exists(_.trim.equalsIgnoreCase("true"))
+      metadata.configuration.get(WriterCompat.IcebergCompatV2Enabled).exists(WriterCompat.isTrue)
 }

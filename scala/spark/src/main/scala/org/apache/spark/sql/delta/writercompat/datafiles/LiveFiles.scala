@@ -9,10 +9,10 @@ import org.icebergwritercompat.rules.ActionRules
 import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
 /**
- * What the log tells about the live files of a version, without opening one of them.
+ * What the log says about the live files of a version. No file is opened.
  *
  * @param rows
- *   the rows in all of them; `None` if a file does not tell
+ *   the rows in all of them; `None` if the log has no row count for one
  */
 final case class LiveFiles(
     files: Long,
@@ -23,7 +23,7 @@ final case class LiveFiles(
     elsewhere: Option[Elsewhere] = None
 )
 
-/** Live files outside of the folder of the table, by paths that name their place whole. */
+/** Live files that the log has by absolute paths. */
 final case class Elsewhere(files: Long, examples: Vector[String]) {
 
   private[writercompat] def and(other: Elsewhere): Elsewhere =
@@ -127,7 +127,7 @@ object LiveFiles {
       } yield rule -> FilesViolation(violation, 1, Vector(example(file, violation)))
       // Delta's own count parses the statistics of each file once more, as a tree.
       val hidden = if (file.deletionVector == null) 0 else file.deletionVector.cardinality
-      // A sum with a number that cannot be is none.
+      // A negative or impossibly large size would make the sum wrong.
       val isPossible = !violations.exists(_._1 == ActionRules.SizesArePossible)
       val rows = action.statistics.flatMap(_.rowCount).map(_ - hidden).filterNot { rows =>
         rows < 0 || !isPossible

@@ -3,18 +3,18 @@ package org.apache.spark.sql.delta.writercompat.feature
 import org.apache.spark.sql.delta.writercompat.feature.Watched.{Bodies, Callers, Order, Shape}
 
 /**
- * A place in Delta's internals that the guard relies on.
+ * A place in Delta's internals that the guard depends on.
  *
  * @param id
- *   the name under which its tripwire test fails
+ *   the id, which is the name of its tripwire test
  * @param what
- *   the member of Delta that is used
+ *   the members of Delta that are used
  * @param why
  *   what the guard does there
  * @param ifItMoves
- *   what would go wrong, were it to change unnoticed
+ *   what would go wrong if it changed unnoticed
  * @param watched
- *   what must be as in a tested Delta, where another is used
+ *   the byte code that an untested Delta version must share with a tested one
  */
 final case class JoinPoint(
     id: String,
@@ -25,7 +25,7 @@ final case class JoinPoint(
 )
 
 /**
- * Every place in Delta's internals that the guard relies on. `JoinPointSuite` has one test for
+ * All places in Delta's internals that the guard depends on. `JoinPointSuite` has one test for
  * each, named by its id.
  */
 object JoinPoints {
@@ -37,7 +37,7 @@ object JoinPoints {
   val ThreadObserver: JoinPoint = JoinPoint(
     "thread-observer",
     "the setter of TransactionExecutionObserver.threadObserver",
-    "every thread gets an observer that answers with guarded transactions",
+    "every thread gets an observer that replaces transactions by guarded ones",
     "no transaction would be guarded",
     Seq(
       Bodies(
@@ -65,16 +65,16 @@ object JoinPoints {
     "split",
     "OptimisticTransactionImpl.split",
     "the parts of a split transaction are guarded too",
-    "commands that commit in parts would leave the guard",
+    "commands that commit in parts would not be guarded",
     Seq(Bodies(implementation, "split"))
   )
 
   val UpdateMetadata: JoinPoint = JoinPoint(
     "update-metadata",
     "OptimisticTransactionImpl.updateMetadataInternal",
-    "dependent properties are completed, new fields get the name col-<id>, and a schema that " +
-      "breaks a rule is refused, before any data file is written",
-    "files would be written under names that the rules refuse at commit",
+    "required properties are added, new fields get the name col-<id>, and a schema that breaks a " +
+      "rule is refused, before any data file is written",
+    "files would be written with names that the rules refuse at the commit",
     Seq(
       Bodies(implementation, "updateMetadataInternal"),
       Callers(implementation, "updateMetadataInternal"),
@@ -86,7 +86,7 @@ object JoinPoints {
     "new-table",
     "OptimisticTransaction.updateMetadataForNewTable, updateMetadataForNewTableInReplace and " +
       "updateMetadataForTableOverwrite",
-    "a replaced table is told from a changed one",
+    "replacing a table is distinguished from changing it",
     "replacing a table would be treated as changing it, and refused",
     Seq(
       Bodies(
@@ -105,8 +105,8 @@ object JoinPoints {
   val PrepareCommit: JoinPoint = JoinPoint(
     "prepare-commit",
     "OptimisticTransactionImpl.prepareCommit",
-    "all rules are checked on what is about to be committed",
-    "ordinary commits would be unchecked",
+    "all rules are checked on the protocol, metadata and actions of the commit",
+    "ordinary commits would not be checked",
     Seq(
       Bodies(implementation, "prepareCommit"),
       Order(implementation, "commitImpl", "prepareCommit", "doCommitRetryIteratively"),
@@ -119,9 +119,10 @@ object JoinPoints {
 
   val CommitLarge: JoinPoint = JoinPoint(
     "commit-large",
-    "OptimisticTransactionImpl.commitLarge, and updateMetadataAndProtocolWithRequiredFeatures in it",
-    "RESTORE, CLONE and CONVERT TO DELTA are checked, which never prepare a commit",
-    "these commands would be unchecked",
+    "OptimisticTransactionImpl.commitLarge, and updateMetadataAndProtocolWithRequiredFeatures " +
+      "in it",
+    "RESTORE, CLONE and CONVERT TO DELTA, which do not call prepareCommit, are checked",
+    "these commands would not be checked",
     Seq(
       Bodies(
         implementation,
@@ -135,8 +136,8 @@ object JoinPoints {
     "upgrade",
     "OptimisticTransactionImpl.newMetadata and newProtocol; commitLarge writes the first version " +
       "after the one that was read, or nothing",
-    "a table with files gets the feature by metadata that Delta's own update does not allow",
-    "files that were appended meanwhile would not be looked at",
+    "a table with files gets the feature with metadata that Delta's own update does not allow",
+    "files that were appended meanwhile would not be checked",
     Seq(
       Bodies(transaction, "newMetadata_$eq", "newProtocol_$eq"),
       Bodies(implementation, "getFirstAttemptVersion"),
@@ -147,17 +148,17 @@ object JoinPoints {
   val Conflicts: JoinPoint = JoinPoint(
     "conflicts",
     "OptimisticTransactionImpl.checkForConflicts",
-    "a transaction that lost a race is compared with the version that won",
-    "it would be compared with the version it read, which is no longer the one before",
+    "after a lost race, the change is checked against the version that was committed first",
+    "it would be checked against the version that was read, which is not the previous one",
     Seq(Bodies(implementation, "checkForConflicts"), Callers(implementation, "checkForConflicts"))
   )
 
   val LostRaces: JoinPoint = JoinPoint(
     "lost-races",
-    "OptimizeExecutor.commitAndRetry, which alone catches a lost race and commits the same files in " +
-      "another transaction",
-    "it is not let to where the feature was switched on meanwhile",
-    "files that were written before would get into the table unseen",
+    "OptimizeExecutor.commitAndRetry, the only code that catches a lost race and commits the " +
+      "same files in another transaction",
+    "it fails if the feature was switched on meanwhile",
+    "files that were written before would be committed unchecked",
     Seq(
       Bodies("commands/OptimizeExecutor", "commitAndRetry"),
       Callers("java/util/ConcurrentModificationException", "catch"),
@@ -169,9 +170,9 @@ object JoinPoints {
 
   val FeatureMap: JoinPoint = JoinPoint(
     "feature-map",
-    "TableFeature.allSupportedFeaturesMap, a method with one return",
-    "its result gets the feature added",
-    "Delta would not know the feature, and refuse every table that has it",
+    "TableFeature.allSupportedFeaturesMap, a method with one return instruction",
+    "the feature is added to its result",
+    "Delta would not support the feature, and would refuse every table that has it",
     Seq(Bodies("TableFeature$", "allSupportedFeaturesMap"))
   )
 
@@ -193,7 +194,7 @@ object JoinPoints {
   val PropertyEntries: JoinPoint = JoinPoint(
     "property-entries",
     "DeltaConfigs.entries",
-    "the property is put there",
+    "the property is added to it",
     "Delta would refuse the property as unknown",
     Seq(
       Bodies("DeltaConfigsBase", "buildConfig", "validateConfigurations", "getAllConfigs"),
@@ -203,9 +204,9 @@ object JoinPoints {
 
   val AlternateKeys: JoinPoint = JoinPoint(
     "alternate-keys",
-    "DeltaConfig.alternateKeys, of which one property has one",
-    "the rules read a property under the key under which Delta finds it",
-    "a property that must be off could be switched on under a key that no rule knows",
+    "DeltaConfig.alternateKeys, which one property has",
+    "the rules read a property under the same keys as Delta",
+    "a property that must be off could be switched on under a key that the rules do not read",
     Seq(
       Bodies("DeltaConfig", "fromMap", "fromMetaData", "fromMetaDataOption"),
       Callers("DeltaConfig", "alternateKeys")
@@ -214,10 +215,10 @@ object JoinPoints {
 
   val LogFolders: JoinPoint = JoinPoint(
     "log-folders",
-    "DeltaLog.createLogDirectoriesIfNotExists makes the log's folder and FileNames.commitDirPath " +
-      "in it, before a new table is committed",
-    "a refused statement takes them away again, with those above that were not there",
-    "folders would be left of tables that are refused",
+    "DeltaLog.createLogDirectoriesIfNotExists creates the log's folder and " +
+      "FileNames.commitDirPath in it, before a new table is committed",
+    "a refused statement removes them, and folders above them that did not exist before",
+    "folders of refused tables would remain",
     Seq(
       Bodies("DeltaLog", "createLogDirectoriesIfNotExists"),
       Bodies("util/FileNames$", "commitDirPath"),
@@ -228,17 +229,17 @@ object JoinPoints {
   val CopiedProtocol: JoinPoint = JoinPoint(
     "copied-protocol",
     "OptimisticTransactionImpl.updateProtocol, by which CREATE TABLE LIKE copies a protocol",
-    "the features that the new table needs are added, and those it cannot have are left out",
-    "the copy would lack the feature it asks for, and be refused",
+    "the features that the new table needs are added, and those it cannot have are removed",
+    "the copy would lack the required features, and be refused",
     Seq(Bodies(implementation, "updateProtocol"))
   )
 
   val ColumnMapping: JoinPoint = JoinPoint(
     "column-mapping",
-    "DeltaColumnMapping gives a new field an id, a name made of a random UUID and nested ids " +
-      "below that name",
-    "the name is replaced by col-<id>, the keys of the nested ids with it",
-    "new fields would keep a random name, and the commit be refused",
+    "DeltaColumnMapping assigns to a new field an id, a name with a random UUID, and nested ids " +
+      "with keys below that name",
+    "the name is replaced by col-<id>, also in the keys of the nested ids",
+    "new fields would keep a random name, and the commit would be refused",
     Seq(
       Bodies(
         "DeltaColumnMappingBase",
@@ -252,18 +253,18 @@ object JoinPoints {
   val EmptyStrings: JoinPoint = JoinPoint(
     "empty-strings",
     "TransactionalWrite.convertEmptyToNullIfNeeded",
-    "a partition value that the log does not give back as it was is stored in the file as the log " +
-      "has it: an empty string as null, and others; and a CHAR is filled up with spaces, as Spark " +
-      "shows it",
-    "Iceberg readers, who take the column from the file, would read what Delta does not",
+    "a partition value that changes on its way through the log is stored in the file as Delta " +
+      "reads it, such as an empty string as null; and a CHAR is padded with spaces, as Spark " +
+      "returns it",
+    "Iceberg readers, which read the column from the file, would see other values than Delta",
     Seq(Bodies(write, "convertEmptyToNullIfNeeded"), Callers(write, "convertEmptyToNullIfNeeded"))
   )
 
   val PostCommitHooks: JoinPoint = JoinPoint(
     "post-commit-hooks",
     "OptimisticTransactionImpl.registerPostCommitHook, runPostCommitHooks and committed",
-    "a table that asks for it is published after each commit, a large one too",
-    "Iceberg readers would see versions late, or never",
+    "a table with the property is published after each commit, also a large one",
+    "Iceberg readers would see versions late or never",
     Seq(
       Bodies(implementation, "registerPostCommitHook", "runPostCommitHooks", "setCommitted"),
       Order(implementation, "commitImpl", "prepareCommit", "setCommitted", "runPostCommitHooks"),
@@ -287,8 +288,8 @@ object JoinPoints {
   val CommitFiles: JoinPoint = JoinPoint(
     "commit-files",
     "CoordinatedCommitsUtils.commitFilesIterator, and LogStore.read for each file",
-    "each commit since the last published version is published by itself",
-    "commits would be published as one, or not at all",
+    "each commit since the last published version becomes one snapshot",
+    "several commits would become one snapshot, or none",
     Seq(
       Bodies("coordinatedcommits/CoordinatedCommitsUtils$", "commitFilesIterator"),
       Bodies("storage/LogStoreAdaptor", "read")
@@ -297,10 +298,10 @@ object JoinPoints {
 
   val CommitIds: JoinPoint = JoinPoint(
     "commit-ids",
-    "DeltaCommitFileProvider.deltaFile, LogStore.readAsIterator, and CommitInfo.txnId in the first " +
-      "lines of a commit",
-    "a published version is told from another commit of the same number",
-    "readers of Iceberg would go on seeing rows of a log that was put back",
+    "DeltaCommitFileProvider.deltaFile, LogStore.readAsIterator, and CommitInfo.txnId in the " +
+      "first lines of a commit",
+    "a published commit is distinguished from another commit with the same version number",
+    "Iceberg readers would still see rows of a log that was restored to an older version",
     Seq(
       Bodies("util/DeltaCommitFileProvider", "deltaFile"),
       Bodies("storage/LogStoreAdaptor", "readAsIterator"),
@@ -311,25 +312,26 @@ object JoinPoints {
   val FileTotals: JoinPoint = JoinPoint(
     "file-totals",
     "Snapshot.checksumOpt, with numFiles and tableSizeBytes",
-    "what is about to be published is compared with Delta's own totals, where they cost nothing; a " +
-      "log without them is read before a commit, not after it",
-    "a wrong total would go unnoticed, or each publishing would read the whole log",
+    "the files to be published are compared with Delta's own totals, if the log has them; a log " +
+      "without them is read before a commit, not after it",
+    "a wrong total would not be detected, or each publishing would read the whole log",
     Seq(Bodies("Snapshot", "checksumOpt"), Bodies("VersionChecksum", "numFiles", "tableSizeBytes"))
   )
 
   val LogStoreWrite: JoinPoint = JoinPoint(
     "log-store-write",
     "LogStore.write with overwrite = false",
-    "where the file system is not local, it decides which of two publishers wrote a version",
-    "one of two publishers would undo what the other has published",
+    "on other than local file systems, it decides which of two publishers writes a version",
+    "one of two publishers would overwrite the commit of the other",
     Seq(Bodies("storage/LogStoreAdaptor", "write"), Shape("storage/LogStore"))
   )
 
   val Vacuum: JoinPoint = JoinPoint(
     "vacuum",
-    "VacuumCommand.gc asks getValidFilesFromSnapshot, and nothing else, which files must stay",
-    "of a published table what is read as Iceberg stays too, and is brought up to date before",
-    "VACUUM would delete Iceberg's metadata, and data files that readers of Iceberg still need",
+    "VacuumCommand.gc finds the files to keep only by getValidFilesFromSnapshot",
+    "a published table is published up to its newest version first, and its metadata and the " +
+      "files of its snapshots are kept",
+    "VACUUM would delete Iceberg's metadata, and data files that Iceberg readers still need",
     Seq(
       Bodies("commands/VacuumCommand$", "gc", "getValidFilesFromSnapshot"),
       Callers("commands/VacuumCommand$", "getValidFilesFromSnapshot"),
@@ -342,17 +344,18 @@ object JoinPoints {
 
   val WriteFiles: JoinPoint = JoinPoint(
     "write-files",
-    "TransactionalWrite.writeFiles with four parameters, which the others call",
+    "TransactionalWrite.writeFiles with four parameters, which the other overloads call",
     "a table whose columns have no ids is refused before any data file is written",
-    "the write would fail in its tasks, by an error that does not name the column",
+    "the write would fail in its tasks, with an error that does not name the column",
     Seq(Bodies(write, "writeFiles"), Callers(write, "getCommitter"))
   )
 
   val Convert: JoinPoint = JoinPoint(
     "convert",
-    "ConvertToDeltaCommandBase.run, by which statements and programs convert, and performConvert",
-    "a folder that would get the feature is refused before the folder of the log is made",
-    "convertToDelta would leave an empty log, and an error that says nothing of the feature",
+    "ConvertToDeltaCommandBase.run, which statements and programs call, and performConvert",
+    "a conversion to a table with the feature is refused before the folder of the log is created",
+    "convertToDelta would leave an empty log, and fail with an error that does not name the " +
+      "feature",
     Seq(
       Bodies("commands/ConvertToDeltaCommandBase", "run", "performConvert"),
       Callers("commands/ConvertToDeltaCommandBase", "performConvert"),
@@ -365,10 +368,10 @@ object JoinPoints {
     "TransactionalWrite.getCommitter, called once by writeFiles; DeltaFileFormatWriter calls its " +
       "setupJob after prepareWrite and before the first task, and commitJob or abortJob at the " +
       "end; the folder that DelayedCommitProtocol puts below the table's own",
-    "the form of data files is set, whatever the session says; files that are written anew lie in " +
-      "one folder, which is named if they are not committed, and files of a refused commit are " +
-      "removed",
-    "Iceberg's readers would see other rows; nobody could tell new files from those of the table",
+    "the form of data files is fixed, whatever the session settings are; rewritten files are " +
+      "in one folder, which is named if they are not committed, and files of a refused commit " +
+      "are removed",
+    "Iceberg readers would see other rows; rewritten files could not be found by their folder",
     Seq(
       Bodies(write, "getCommitter"),
       Order("files/DeltaFileFormatWriter$", "write", "prepareWrite", "executeWrite"),
@@ -387,19 +390,19 @@ object JoinPoints {
 
   val CompatSwitch: JoinPoint = JoinPoint(
     "compat-switch",
-    "IcebergCompatV3.propertiesToEnable, which would replace IcebergCompatV2 by V3 where deletion " +
+    "IcebergCompatV3.propertiesToEnable, which would replace IcebergCompatV2 by V3 when deletion " +
       "vectors or row tracking are switched on, has no caller",
-    "such a statement comes to the rules as it was written, and is refused by them",
-    "a statement would take IcebergCompatV2 away, and be refused for what nobody wrote",
+    "such a statement is checked by the rules as it was written, and refused",
+    "a statement would remove IcebergCompatV2, and be refused for a change that was not written",
     Seq(Callers("IcebergCompatV3$", "propertiesToEnable"))
   )
 
   val KernelWrites: JoinPoint = JoinPoint(
     "kernel-writes",
-    "DeltaV2Table, the table of the connector on Kernel, is written by Spark's commands for batches " +
-      "and streams alone",
-    "these commands are refused where the table has the feature",
-    "Kernel would commit to the table, and the guard would not see it",
+    "DeltaV2Table, the table of the connector on Kernel, is written only by Spark's commands for " +
+      "batches and streams",
+    "these commands are refused if the table has the feature",
+    "Kernel would commit to the table without checks",
     Seq(
       Shape("io/delta/spark/internal/v2/catalog/DeltaV2Table"),
       Shape("io/delta/spark/internal/v2/catalog/DeltaV2TableShims")
@@ -409,33 +412,33 @@ object JoinPoints {
   val LogSegment: JoinPoint = JoinPoint(
     "log-segment",
     "Snapshot.logSegment with deltas, the commits that Delta reads after the checkpoint",
-    "lines that Delta passes over are told by reports, and not taken by an upgrade",
-    "a log in which actions are lost would be called compliant",
+    "lines that Delta ignores are reported, and an upgrade refuses them",
+    "a log with lost actions would be reported as compliant",
     Seq(Bodies("Snapshot", "logSegment"), Bodies("LogSegment", "deltas"))
   )
 
   val RestoredVersion: JoinPoint = JoinPoint(
     "restored-version",
-    "DeltaOperations.Restore has the version or the timestamp; RestoreTableCommand finds the version " +
-      "by DeltaHistoryManager.getActiveCommitAtTime",
-    "the files of the version are looked at before RESTORE switches the feature on",
-    "RESTORE could switch it on over files that no reader of Iceberg understands",
+    "DeltaOperations.Restore has the version or the timestamp; RestoreTableCommand finds the " +
+      "version by DeltaHistoryManager.getActiveCommitAtTime",
+    "the files of the version are checked before RESTORE switches the feature on",
+    "RESTORE could switch it on for files that Iceberg readers cannot read",
     Seq(Bodies("DeltaHistoryManager", "getActiveCommitAtTime"))
   )
 
   val Transactions: JoinPoint = JoinPoint(
     "transactions",
     "Snapshot.transactions, by the options txnAppId and txnVersion of a write",
-    "the rows of a snapshot of an Iceberg writer are appended once",
-    "they would be appended again by a call that is made again",
+    "the rows of a snapshot of an Iceberg writer are appended only once",
+    "a repeated call would append them again",
     Seq(Bodies("Snapshot", "transactions"))
   )
 
   val FilesAsRows: JoinPoint = JoinPoint(
     "files-as-rows",
     "DeltaLog.createDataFrame of a snapshot and files",
-    "the rows of files are read as Delta reads them, to be written anew or appended",
-    "files that are written anew would have other rows, or an upgrade would fail",
+    "the rows of files are read as Delta reads them, to be rewritten or appended",
+    "rewritten files would have other rows, or an upgrade would fail",
     Seq(Bodies("DeltaLog", "createDataFrame"))
   )
 

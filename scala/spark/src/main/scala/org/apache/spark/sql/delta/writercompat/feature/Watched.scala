@@ -8,22 +8,22 @@ import java.security.MessageDigest
 import java.util.HexFormat
 import scala.jdk.CollectionConverters._
 
-/** What a join point relies on in the byte code of Delta. */
+/** A part of Delta's byte code that a join point depends on. */
 sealed trait Watched
 
-/** Classes are named from `org/apache/spark/sql/delta/` on, or whole if they are elsewhere. */
+/** Class names are relative to `org/apache/spark/sql/delta/`, or full for other packages. */
 object Watched {
 
-  /** What methods do; all of a name, with their lambdas. */
+  /** The bodies of all methods with these names, with their lambdas. */
   final case class Bodies(owner: String, methods: String*) extends Watched
 
   /** The order in which a method, and its lambdas, first call these. */
   final case class Order(owner: String, method: String, calls: String*) extends Watched
 
-  /** Which methods call something; `new` stands for making an object, `catch` for catching it. */
+  /** Which methods call a method; `new` means the creation of an object, `catch` a handler. */
   final case class Callers(owner: String, called: String) extends Watched
 
-  /** What a class is: its modifiers and parents, and what those who extend it must have. */
+  /** The modifiers and parents of a class, and its members that subclasses must implement. */
   final case class Shape(owner: String) extends Watched
 
   private[writercompat] val prefix = "org/apache/spark/sql/delta/"
@@ -32,7 +32,7 @@ object Watched {
     if (owner.matches("(java|io|org)/.*")) owner else prefix + owner
 }
 
-/** What the join points rely on, in one Delta release, as a hash for each. */
+/** The fingerprints of the join points in one Delta version. */
 final class Fingerprints(classes: Seq[ClassFile]) {
 
   import Watched._
@@ -41,25 +41,25 @@ final class Fingerprints(classes: Seq[ClassFile]) {
 
   private val bodies = new MethodText(byName.get)
 
-  // Who calls something is looked for in all classes, so they are read once.
+  // Callers are searched in all classes, so these are read once.
   private lazy val calling: Seq[MethodCode] = {
     val called = JoinPoints.all.flatMap(_.watched).collect { case Callers(owner, _) => owner }
     val names = called.map(fullName).distinct
     classes.filter(_.mentions(names: _*)).flatMap(ByteCode.methods)
   }
 
-  /** The SHA-256 of all that a join point watches. */
+  /** The SHA-256 of everything that a join point watches. */
   def of(joinPoint: JoinPoint): String = {
     val text = joinPoint.watched.flatMap(watched => s"$watched" +: seen(watched)).mkString("\n")
     HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)))
   }
 
-  /** What is there now; one that is gone is told from one that does nothing. */
+  /** The text of a watched part; a missing method differs from an empty one. */
   private[writercompat] def seen(watched: Watched): Seq[String] = watched match {
     case Bodies(owner, methods @ _*) =>
       methods.flatMap { name =>
         val text = bodies.of(fullName(owner), name)
-        if (text.isEmpty) Seq(s"$name is gone") else text
+        if (text.isEmpty) Seq(s"$name is missing") else text
       }
     case Order(owner, method, wanted @ _*) =>
       byName.get(fullName(owner)).toSeq.flatMap { file =>

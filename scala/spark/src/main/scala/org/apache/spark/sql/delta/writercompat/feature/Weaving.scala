@@ -5,11 +5,11 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 import java.lang.invoke.MethodHandles
 import scala.util.Using
 
-/** Changes classes of Delta just before Delta's own class loader defines them. */
+/** Changes the byte code of Delta classes just before Delta's class loader defines them. */
 private[writercompat] object Weaving {
 
   /**
-   * Defines a class by changed bytes.
+   * Defines a class with changed byte code.
    *
    * @param neighbour
    *   any class of the same package that is loaded without the target
@@ -24,7 +24,7 @@ private[writercompat] object Weaving {
   }
 
   /**
-   * The bytes of a class with its methods changed.
+   * The byte code of a class with changed methods.
    *
    * @param change
    *   the visitor of a method, given its access, name, descriptor and the visitor that writes it
@@ -48,6 +48,66 @@ private[writercompat] object Weaving {
     writer.toByteArray
   }
 
-  /** The name of a class as class files have it. */
+  /** The internal name of a class in class files. */
   def internalName(name: String): String = name.replace('.', '/')
+}
+
+/**
+ * A class of Delta with one change: a call of a method of the object that extends this.
+ *
+ * @param target
+ *   the name of the class
+ * @param neighbour
+ *   any class of the same package that is loaded without the target
+ */
+abstract class WovenClass(target: String, neighbour: Class[_]) {
+
+  @volatile private var defined = false
+
+  /** Whether the changed class is in use. */
+  def isDefined: Boolean = defined
+
+  /**
+   * Defines the changed class in Delta's class loader.
+   *
+   * @throws java.lang.LinkageError
+   *   if Delta loaded the class before
+   */
+  def define(): Unit = if (!defined) {
+    Weaving.define(target, neighbour)(weave)
+    defined = true
+  }
+
+  /** The bytes of the class with its one change. */
+  private[writercompat] final def weave(original: Array[Byte]): Array[Byte] = {
+    var places = 0
+    val changed = Weaving.methods(original) { (access, name, descriptor, next) =>
+      changing(access, name, descriptor, next, () => places += 1)
+    }
+    if (places != 1) throw new IllegalStateException(s"$target has $places places to change, not 1")
+    changed
+  }
+
+  /**
+   * The visitor of a method.
+   *
+   * @param next
+   *   the visitor that writes it
+   * @param changes
+   *   to be called for each change
+   */
+  protected def changing(
+      access: Int,
+      name: String,
+      descriptor: String,
+      next: MethodVisitor,
+      changes: () => Unit
+  ): MethodVisitor
+
+  /** Writes a call of a method of this object. */
+  protected final def call(visitor: MethodVisitor, method: String, descriptor: String): Unit =
+    visitor.visitMethodInsn(Opcodes.INVOKESTATIC, forwarder, method, descriptor, false)
+
+  // The class that has this object's methods as static methods.
+  private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 }

@@ -9,7 +9,7 @@ import org.icebergwritercompat.remedy.Remedy
 import java.util.Locale
 import java.util.concurrent.ConcurrentHashMap
 
-/** The properties that switch contracts on, as Delta's property code sees them. */
+/** The properties that switch contracts on, as entries of Delta's property code. */
 object WriterCompatProperty {
 
   private val entries = new ConcurrentHashMap[String, DeltaConfig[Boolean]]

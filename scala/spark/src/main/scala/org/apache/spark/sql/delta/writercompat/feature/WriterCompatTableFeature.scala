@@ -10,14 +10,14 @@ import org.icebergwritercompat.model.WriterCompat
 
 import java.util.concurrent.ConcurrentHashMap
 
-/** The writer feature of a contract, as Delta's protocol code sees it. */
+/** The writer feature of a contract, as a feature of Delta's protocol code. */
 final class WriterCompatTableFeature private (contract: Contract)
     extends OpenedFeature(contract.feature) {
 
   override def requiredFeatures: Set[TableFeature] =
     contract.requiredFeatures.flatMap(TableFeature.featureNameToFeature).toSet
 
-  /** Setting the property on an existing table is an explicit wish. */
+  /** Setting the property on an existing table adds the feature to its protocol. */
   override def automaticallyUpdateProtocolOfExistingTables: Boolean = true
 
   override def metadataRequiresFeatureToBeEnabled(
@@ -26,7 +26,7 @@ final class WriterCompatTableFeature private (contract: Contract)
       spark: SparkSession
   ): Boolean = contract.isEnabled(metadata.configuration)
 
-  /** Nothing but the property tells of the feature, and the downgrade commit removes that. */
+  /** Only the property is a trace of the feature, and the downgrade commit removes it. */
   override def preDowngradeCommand(table: DeltaTableV2): PreDowngradeTableFeatureCommand =
     WriterCompatTableFeature.NothingToDo
 
@@ -37,7 +37,7 @@ final class WriterCompatTableFeature private (contract: Contract)
 
   private def readResolve(): AnyRef = WriterCompatTableFeature.of(contract)
 
-  /** Asked only of features that protect history; this one does not. */
+  /** Used only for features that protect history; this one does not. */
   override def actionUsesFeature(action: Action): Boolean = false
 }
 
@@ -45,7 +45,7 @@ object WriterCompatTableFeature {
 
   private val features = new ConcurrentHashMap[String, WriterCompatTableFeature]
 
-  /** The feature of a contract; always the same object, as Delta compares features so. */
+  /** The feature of a contract; always the same object, because Delta compares by identity. */
   def of(contract: Contract): WriterCompatTableFeature =
     features.computeIfAbsent(contract.feature, _ => new WriterCompatTableFeature(contract))
 

@@ -11,10 +11,10 @@ import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 import java.util.Locale
 
-/** What makes the table of a clone that is refused, from copies of the rows. */
+/** The remedy of a refused clone: a table with copies of the rows. */
 private[writercompat] final class ClonedRows(spark: SparkSession) {
 
-  /** How a statement refers to the table that a clone is to make. */
+  /** The target table of a clone, as written in statements. */
   def target(create: CreateDeltaTableCommand, clone: CloneTableCommand): String =
     TableStates.nameOf(
       spark,
@@ -22,7 +22,7 @@ private[writercompat] final class ClonedRows(spark: SparkSession) {
       clone.targetPath
     )
 
-  /** Makes the table that a clone was to make from copies of the rows. */
+  /** The statement that creates the target of a clone with copies of the rows. */
   def of(create: CreateDeltaTableCommand, clone: CloneTableCommand): Remedy = {
     val source = clone.sourceTable
     val name = source.snapshot.fold(source.name) { _ =>
@@ -31,7 +31,7 @@ private[writercompat] final class ClonedRows(spark: SparkSession) {
     val version = for (_ <- source.timeTravelOpt; at <- source.snapshot) yield at.version
     val schema = DeltaColumnMapping.dropColumnMappingMetadata(source.metadata.schema)
     val (selected, partitions) = Fix.selection(schema, source.metadata.partitionColumns)
-    // What a clone takes over from its source is what the copy cannot have.
+    // The copy must not take over the metadata of the source, which breaks the rule.
     val properties = clone.tablePropertyOverrides.filterNot { case (key, _) =>
       key.equalsIgnoreCase(WriterCompat.Enabled) || isDecidedByFeature(key)
     }

@@ -12,18 +12,18 @@ import org.icebergwritercompat.remedy.Remedy
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 /**
- * The files that CONVERT TO DELTA would make a table of.
+ * The files that CONVERT TO DELTA would convert to a table.
  *
  * @param folder
- *   where they are
+ *   their folder
  * @param name
- *   how a statement reads them
+ *   the name under which a statement can read them
  * @param copyName
- *   how a statement creates a table beside them
+ *   the name of a new table for a copy of the rows
  * @param hasFeature
  *   whether the table would have the feature
  * @param setting
- *   the property or the session default that says so
+ *   the property or session default that switches the feature on
  */
 final case class Converted(
     folder: String,
@@ -34,7 +34,7 @@ final case class Converted(
     setting: String
 ) {
 
-  /** Copies the rows into a new table with the feature. */
+  /** The statement that copies the rows into a new table with the feature. */
   def copy: Remedy = Remedy.CopyInto(copyName, Nil, name, partitionColumns)
 }
 
@@ -43,7 +43,7 @@ object Converted {
   private val sessionDefault = "spark.databricks.delta.properties.defaults." +
     WriterCompat.Enabled.stripPrefix("delta.")
 
-  /** What the statement would convert; `None` if it is a Delta table, which it leaves alone. */
+  /** The files that the statement would convert; `None` if the folder is a Delta table already. */
   def of(spark: SparkSession, convert: ConvertToDeltaCommand): Option[Converted] = {
     val table = convert.tableIdentifier
     if (convert.isCatalogTable(spark.sessionState.analyzer, table)) ofTable(spark, table)

@@ -14,7 +14,7 @@ import org.apache.spark.sql.delta.writercompat.read.RunningStatement
 import scala.collection.mutable
 import scala.util.control.NoStackTrace
 
-/** What a commit would have left. */
+/** The protocol, metadata and clustering that a commit would create. */
 final case class Intended(
     table: String,
     snapshot: Snapshot,
@@ -24,14 +24,14 @@ final case class Intended(
 )
 
 /**
- * What a statement came to.
+ * The result of a dry run.
  *
  * @param violations
- *   what would have refused it
+ *   the violations for which the statement would be refused
  * @param intended
- *   what its first commit would have left; `None` if it came to none
+ *   the state after its first commit; `None` if it made no commit
  * @param failure
- *   why it did not get there, if it failed for another reason
+ *   the error, if it failed for another reason
  */
 final case class DryRunOutcome(
     violations: Seq[Violation],
@@ -42,7 +42,7 @@ final case class DryRunOutcome(
 /**
  * Runs a statement up to its first commit, which is not made.
  *
- * Within it a transaction notes every violation, where it would refuse at the first.
+ * During a dry run a transaction records all violations, instead of refusing at the first.
  */
 object DryRun {
 
@@ -57,10 +57,10 @@ object DryRun {
 
   private val running = new ThreadLocal[Notes]
 
-  /** Whether this thread is in a dry run. */
+  /** Whether this thread is running a dry run. */
   def isRunning: Boolean = running.get != null
 
-  /** What comes of `statement`. */
+  /** Runs `statement` as a dry run. */
   def apply(statement: => Any): DryRunOutcome = {
     val notes = new Notes
     running.set(notes)
@@ -75,17 +75,17 @@ object DryRun {
     DryRunOutcome(notes.violations.values.toSeq, notes.intended, failure)
   }
 
-  /** Ends a dry run where its transaction would commit; does nothing outside of one. */
+  /** Ends a dry run at the commit of its transaction; does nothing otherwise. */
   def stop(intended: => Intended): Unit = if (isRunning) {
     running.get.intended = Some(intended)
     throw Stopped
   }
 
   /**
-   * Refuses because of the first violation, and names the others; a dry run notes all of them.
+   * Refuses because of the first violation, and names the others; a dry run records all of them.
    *
    * @param more
-   *   what else the rules may find in the same statement, looked for only if it is refused
+   *   other violations of the same statement, computed only if it is refused
    */
   def refuseFirst(
       table: TableState,
@@ -97,7 +97,7 @@ object DryRun {
     else {
       val violations = found.iterator
       violations.nextOption().foreach { first =>
-        // What follows from a wrong declaration is no fault of its own.
+        // Violations that follow from a wrong declaration are not reported.
         val declared = table.contract.rules.declaration.contains[Rule](first.rule)
         def isCause(other: Violation) =
           !declared || !table.contract.rules.layout.contains[Rule](other.rule)
@@ -111,7 +111,7 @@ object DryRun {
       }
     }
 
-  /** Refuses because of all of these; a dry run notes them. */
+  /** Refuses because of all of these violations; a dry run records them. */
   def refuseAll(table: TableState, violations: Seq[Violation]): Unit =
     if (isRunning) note(violations.iterator)
     else if (violations.nonEmpty) {
@@ -121,7 +121,7 @@ object DryRun {
 
   private def note(violations: Iterator[Violation]): Unit =
     violations.foreach { violation =>
-      // A column is judged as it is declared, and again once it has its id.
+      // A column is checked when it is declared, and again when it has its id.
       val place = violation.location match {
         case column: Location.Column => column.path
         case other                   => other

@@ -9,19 +9,19 @@ import org.icebergwritercompat.rules.{FileRules, SchemaRules}
 import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
 import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
-/** How the feature is switched on for a table that exists. */
+/** How a transaction switches the feature on for an existing table. */
 sealed trait Enabling {
 
-  /** The metadata to pass through Delta's own update. */
+  /** The metadata to pass to Delta's own update. */
   def proposedToDelta: Metadata
 
-  /** The metadata to commit, made from what Delta's update left. */
+  /** The metadata to commit, derived from the result of Delta's update. */
   def finish(updated: Metadata): Metadata
 
-  /** What stands against it besides the rules on protocol and metadata, as far as the log tells. */
+  /** The violations found in the log, besides those of protocol and metadata. */
   def findings(table: TableState): Seq[Violation]
 
-  /** What the footers of the data files have against it; every file is opened. */
+  /** The violations found in the footers of the data files; opens every file. */
   def inFooters(spark: SparkSession, table: TableState): Seq[Violation]
 }
 
@@ -30,20 +30,20 @@ object Enabling {
   private def required(metadata: Metadata): Seq[(String, String)] =
     Contracts.of(metadata.configuration).toSeq.flatMap(_.requiredProperties)
 
-  /** How `proposed`, which has the feature, follows on the transaction's snapshot. */
+  /** How `proposed`, which has the feature, can follow the snapshot of the transaction. */
   def of(transaction: OptimisticTransaction, proposed: Metadata): Enabling =
     if (transaction.snapshot.numOfFiles == 0) new WithoutFiles(transaction.snapshot, proposed)
     else new WithFiles(transaction, proposed)
 
   /**
-   * How the metadata of the transaction, which has the feature, follows on its snapshot as it is.
+   * How the metadata of the transaction, which has the feature, can follow its snapshot unchanged.
    */
   def asItIs(transaction: OptimisticTransaction): Enabling =
     new WithFiles(transaction, transaction.metadata)
 
   /**
-   * No file depends on the layout of columns, so they are laid out anew, which Delta allows new
-   * tables only.
+   * The table has no files, so names and ids are assigned again, which Delta allows only for new
+   * tables.
    */
   private final class WithoutFiles(snapshot: Snapshot, proposed: Metadata) extends Enabling {
 
@@ -80,8 +80,8 @@ object Enabling {
   }
 
   /**
-   * The files bind the layout of columns: it must be right, and must have been when they were
-   * written.
+   * The table has files: the names and ids of columns must comply now, and must have complied when
+   * the files were written.
    */
   private final class WithFiles(transaction: OptimisticTransaction, proposed: Metadata)
       extends Enabling {

@@ -51,9 +51,9 @@ import scala.util.control.NonFatal
 import scala.util.{Try, Using}
 
 /**
- * A transaction that keeps tables with the feature within the rules.
+ * A transaction that refuses commits which break a rule of the feature.
  *
- * A table without the property is left to Delta alone.
+ * For a table without the property it does what Delta does.
  */
 class GuardedTransaction(
     deltaLog: DeltaLog,
@@ -65,8 +65,10 @@ class GuardedTransaction(
 
   private var overwritingSchema = false
 
-  /** Set once the metadata switches the feature on; judged when it is known what commits it. */
+  /** Set when the metadata switches the feature on; checked when the committing method is known. */
   private var enabling: Option[Enabling] = None
+
+  private var checkedFiles: () => Iterator[AddFile] = () => Iterator.empty
 
   private var committingLarge: Option[DeltaOperations.Operation] = None
 
@@ -81,8 +83,8 @@ class GuardedTransaction(
   }
 
   /**
-   * Runs a step towards a table that is to be like `wanted`; if it fails, and would have given the
-   * table the feature, no folder is left of it.
+   * Runs a step towards a table with the metadata `wanted`. If the step fails and `wanted` has the
+   * feature, folders that were created are removed.
    */
   private def leavingNothing[T](wanted: => Metadata)(step: => T): T =
     try explained(step)
@@ -93,7 +95,7 @@ class GuardedTransaction(
         throw e
     }
 
-  /** Runs a step of Delta's; what it fails at without a condition may be a field of the log. */
+  /** Runs a step of Delta; an error without a condition may be caused by a malformed log. */
   private def explained[T](step: => T): T =
     MalformedLog.explainedStep(spark, tableName, snapshot)(step)
 
@@ -104,7 +106,7 @@ class GuardedTransaction(
 
   override def updateMetadataForNewTableInReplace(metadata: Metadata): Unit = {
     replacing = readVersion >= 0
-    // Delta decides here whether columns keep their ids, from the mapping mode as it is now.
+    // Delta decides here whether columns keep their ids, by the current mapping mode.
     super.updateMetadataForNewTableInReplace(completed(metadata))
   }
 
@@ -120,14 +122,14 @@ class GuardedTransaction(
     val proposed = NewTable.normalized(asked)
     if (wasGuarded && !creating) {
       checkColumnMapping()
-      // Delta goes on from it to give out the next id.
+      // Delta computes the next id from it.
       val highest = proposed.configuration.get(WriterCompat.MaxColumnId)
       if (highest.exists(value => value == null || value.toLongOption.isEmpty)) {
         val table = stateWith(proposed)
-        refuseFirst(table, PropertyRules.MaxColumnIdCoversAllIds.check(table).iterator)
+        refuseFirst(table, table.violationsOf(PropertyRules.MaxColumnIdCoversAllIds))
       }
     }
-    // Only CLONE asks for this: its files are written already, so its metadata stays as it is.
+    // Only CLONE uses this: its files exist already, so its metadata must not be changed.
     val isClone = ignoreDefaultProperties
     if (switchesOn(proposed) && !isClone) switchOn(proposed)
     else {
@@ -148,7 +150,7 @@ class GuardedTransaction(
           else metadata
         newMetadata = Some(PhysicalNames.followIds(placed, settled))
       }
-      // Of an existing table only the new version can be judged yet: what is allowed between the
+      // For an existing table only the new version can be checked here: which changes between the
       // two depends on the operation, which the commit names.
       if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
       else
@@ -160,7 +162,7 @@ class GuardedTransaction(
     checkPublishing()
   }
 
-  // CREATE TABLE LIKE puts the other table's protocol in place of the one that the metadata needs.
+  // CREATE TABLE LIKE replaces the protocol that the metadata needs by that of the other table.
   override def updateProtocol(proposed: Protocol): Unit = newProtocol match {
     case Some(needed) if creating && isGuarded(metadata) =>
       super.updateProtocol(
@@ -179,20 +181,29 @@ class GuardedTransaction(
     explained(super.writeFiles(inputData, writeOptions, isOptimize, additionalConstraints))
   }
 
-  // Delta finds out in the middle of its work, if at all, that a column has no id that is a number.
+  // Delta would detect a column without a numeric id late or not at all.
   private def checkColumnMapping(): Unit =
-    refuseFirst(before, SchemaRules.FieldsHaveIdAndPhysicalName.check(before).iterator)
+    refuseFirst(before, before.violationsOf(SchemaRules.FieldsHaveIdAndPhysicalName))
 
   /**
-   * Makes this the transaction that gives a table with files the feature, which Delta's own update
-   * of metadata has no way for. The caller has looked at the files, and commits by `commitLarge`:
-   * another version in between fails it.
+   * Prepares this transaction to switch the feature on for a table with files, which Delta's own
+   * update of metadata does not support. The caller has checked the files, and commits with
+   * `commitLarge`, which fails if another version was committed meanwhile.
+   *
+   * @param kept
+   *   live files with their new log entries, which the caller has checked; they are added to the
+   *   commit
    */
-  private[writercompat] def upgradeTo(target: Metadata, needed: Protocol): Unit = {
-    require(newMetadata.isEmpty && switchesOn(target), "not what switches the feature on")
+  private[writercompat] def upgradeTo(
+      target: Metadata,
+      needed: Protocol,
+      kept: => Iterator[AddFile]
+  ): Unit = {
+    require(newMetadata.isEmpty && switchesOn(target), "the target does not switch the feature on")
     newMetadata = Some(target)
     newProtocol = Some(needed)
-    // The caller has judged it with all that an upgrade does besides.
+    checkedFiles = () => kept
+    // The caller has checked it together with the other parts of an upgrade.
     accepted = Some(tableState)
   }
 
@@ -202,7 +213,7 @@ class GuardedTransaction(
   ): Seq[Action] = leavingNothing(metadata) {
     try preparedCommit(actions, op)
     catch {
-      // Whoever loses a race may commit the same files in another transaction.
+      // After a lost race, a command may commit the same files in another transaction.
       case NonFatal(e) if isGuarded(metadata) && !e.isInstanceOf[ConcurrentModificationException] =>
         leftovers.removeFiles()
         throw e
@@ -217,7 +228,7 @@ class GuardedTransaction(
     val prepared =
       if (DryRun.isRunning && readVersion < 0) settled(actions)
       else super.prepareCommit(actions, op)
-    // Metadata may also come as an action of the commit, past any update.
+    // Metadata may also be an action of the commit, without an update before.
     if (enabling.isEmpty && switchesOn(metadata)) {
       enabling = Some(Enabling.asItIs(this))
       checkEnabling()
@@ -230,7 +241,7 @@ class GuardedTransaction(
     prepared
   }
 
-  // Delta makes the folders of a new table when it prepares the commit.
+  // Delta creates the folders of a new table when it prepares the commit.
   private def settled(actions: Seq[Action]): Seq[Action] = {
     updateMetadataAndProtocolWithRequiredFeatures(newMetadata, newProtocol.toSeq)
     actions
@@ -241,7 +252,7 @@ class GuardedTransaction(
       protocols: Seq[Protocol]
   ): Unit = {
     super.updateMetadataAndProtocolWithRequiredFeatures(metadataOpt, protocols)
-    // A large commit has its metadata and protocol settled here, and nothing is written yet.
+    // The metadata and protocol of a large commit are final here, and nothing is written yet.
     committingLarge.foreach { op =>
       checkTable(kind(op))
       checkPublishing()
@@ -265,8 +276,8 @@ class GuardedTransaction(
           if (enabling.isDefined) checkRestored(op)
           super.commitLarge(
             spark,
-            // Checked while they are written: the log gets a commit whole or not at all.
-            checked(nonProtocolMetadataActions),
+            // Checked while they are written; the commit becomes visible only as a whole.
+            checked(nonProtocolMetadataActions) ++ checkedFiles(),
             newProtocolOpt,
             op,
             context,
@@ -282,10 +293,10 @@ class GuardedTransaction(
     result
   }
 
-  /** Whether this transaction is the one that made a version, even if it failed after that. */
+  /** Whether this transaction made a version, even if it failed afterwards. */
   private[writercompat] def isInLog(version: Long): Boolean = {
     val file = FileNames.unsafeDeltaFile(deltaLog.logPath, version)
-    // The file may be missing, and of a large commit only its head is read.
+    // The file may be missing. Only the first lines of a large commit are read.
     Try {
       Using.resource(deltaLog.store.readAsIterator(file, deltaLog.newDeltaHadoopConf())) { lines =>
         lines.take(2).map(Action.fromJson).exists {
@@ -325,8 +336,8 @@ class GuardedTransaction(
     result
   }
 
-  // Delta commits what these have written in another transaction, if the files they have read are
-  // still there, whatever has become of the table.
+  // After a lost race, Delta commits the files of these operations in another transaction if the
+  // files that they have read are still live, whatever else has changed in the table.
   private def triedAgain(op: DeltaOperations.Operation): Option[Remedy] = op match {
     case _: DeltaOperations.Optimize => Some(Remedy.RunAgain(s"OPTIMIZE $tableName"))
     case _: DeltaOperations.Reorg    => Some(Remedy.Purge(tableName))
@@ -337,7 +348,7 @@ class GuardedTransaction(
   private def isOvertaken: Boolean =
     !wasGuarded && isGuarded(deltaLog.update(catalogTableOpt = catalogTable).metadata)
 
-  /** Compares with the version that won, which is not the one this transaction read. */
+  /** Checks the change against the version that was committed first, not the version read. */
   private def checkAgainst(winner: Long, resolved: CurrentTransactionInfo): Unit = {
     val won = deltaLog.getSnapshotAt(winner, catalogTableOpt = catalogTable)
     val guardedBefore = isGuarded(won.metadata)
@@ -345,12 +356,15 @@ class GuardedTransaction(
       val after =
         TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
       val change = TableChange(stateOf(won), after, kind(resolved.op))
-      if (isGuarded(resolved.metadata)) refuseFirst(after, after.violations)
+      // Mostly the state is the one that was checked before the race.
+      val isChecked = resolved.metadata == metadata && resolved.protocol == protocol &&
+        accepted.exists(_ eq tableState)
+      if (isGuarded(resolved.metadata) && !isChecked) refuseFirst(after, after.violations)
       if (guardedBefore) checkChange(change)
     }
   }
 
-  // As in Delta, with the parts guarded like the whole.
+  // As in Delta, but with guarded transactions.
   override def split(readFilesSubset: Seq[AddFile]): OptimisticTransaction = {
     val plain = super.split(readFilesSubset)
     val part = GuardedTransaction.guard(plain).asInstanceOf[GuardedTransaction]
@@ -361,19 +375,19 @@ class GuardedTransaction(
     part
   }
 
-  // What Delta shows and what a reader of Iceberg finds in the file must be the same. Delta reads
-  // partition columns from the log. It stores a CHAR as it comes, and Spark fills it up with spaces
-  // when it reads, so it is stored filled up.
+  // Delta and Iceberg readers must read the same values. Delta reads partition columns from the
+  // log, Iceberg readers from the file. Delta does not pad a CHAR, but Spark pads it on reading, so
+  // it is stored padded.
   override protected def convertEmptyToNullIfNeeded(
       plan: SparkPlan,
       partitionColumns: Seq[Attribute],
       constraints: Seq[Constraint]
   ): SparkPlan = {
-    // By name: Spark's optimizer may have replaced a column, in the plan of a stream and under an
-    // alias of the same name, by one that is another attribute.
+    // By name, because Spark's optimizer may have replaced an attribute by another one of the same
+    // name, in the plan of a stream or for an alias.
     lazy val fields = metadata.schema.map(field => field.name -> field).toMap
     lazy val partitions = metadata.partitionColumns.toSet
-    // Delta's writer makes the text of a partition value in this zone.
+    // Delta's writer formats partition values in this time zone.
     val zone = plan.conf.sessionLocalTimeZone
     def converted(column: Attribute): Expression = {
       val filled = fields
@@ -396,7 +410,7 @@ class GuardedTransaction(
     }
   }
 
-  /** Writes files in the form that the rules ask for, into this folder below the table's own. */
+  /** Writes files in the required form, into this folder below the folder of the table. */
   private[writercompat] def committerInto(
       outputPath: Path,
       folder: Option[String]
@@ -408,7 +422,7 @@ class GuardedTransaction(
       folder
     )
 
-  // The type that is noted beside a column is not kept up when fields are added to a struct; Spark
+  // The declared type in the metadata is not updated when fields are added to a struct; Spark
   // shows such a column as it is stored.
   private def isWhole(field: StructField): Boolean =
     CharVarcharUtils
@@ -426,7 +440,7 @@ class GuardedTransaction(
   private def isPublished: Boolean =
     isGuarded(metadata) && WriterCompat.isPublished(metadata.configuration)
 
-  /** Refuses properties that would have no effect, where they are set. */
+  /** Refuses to set properties that would have no effect. */
   private def checkPublishing(): Unit =
     if (metadata ne snapshot.metadata) {
       val before = if (creating) Map.empty[String, String] else snapshot.metadata.configuration
@@ -439,8 +453,8 @@ class GuardedTransaction(
     !creating && !wasGuarded && isGuarded(proposed)
 
   /**
-   * The properties of a table that is created or replaced; a replaced table keeps the feature, as
-   * it keeps it in its protocol, and does not vanish for readers of Iceberg.
+   * The properties of a table that is created or replaced. A replaced table keeps the feature,
+   * which its protocol keeps too, and keeps being published.
    */
   private def completed(proposed: Metadata): Metadata = {
     val kept =
@@ -458,7 +472,7 @@ class GuardedTransaction(
     newProtocol = newMetadata
       .flatMap(Protocol.upgradeProtocolFromMetadataForExistingTable(spark, _, protocol))
       .orElse(newProtocol)
-    // Files that are appended meanwhile were not looked at.
+    // Files that were appended meanwhile have not been checked.
     readWholeTable()
     enabling = Some(plan)
   }
@@ -467,11 +481,11 @@ class GuardedTransaction(
     val table = tableState
     val found = table.violations.toSeq ++ plan.findings(table)
     DryRun.refuseAll(table, found)
-    // What was set when the files were written is in no log.
+    // The log does not have the properties that were set when the files were written.
     if (found.isEmpty) DryRun.refuseAll(table, plan.inFooters(spark, table))
   }
 
-  /** Refuses RESTORE to a version with the feature whose files are not as they should be. */
+  /** Refuses RESTORE to a version with the feature whose files break rules. */
   private def checkRestored(op: DeltaOperations.Operation): Unit = {
     val table = tableState
     val restored = FileHistory.restored(spark, deltaLog, catalogTable, op)
@@ -498,28 +512,29 @@ class GuardedTransaction(
 
   private lazy val profile = TableStates.profile(spark)
 
-  private var latest: Option[(Metadata, Protocol, Moment, TableState)] = None
+  // The states of the last two updates, each with the violations that were computed for it.
+  private var known = Vector.empty[((Metadata, Protocol, Moment), TableState)]
 
-  // Each check of a commit asks for it, and listing the columns of a wide table is not free.
-  private def tableState: TableState = latest match {
-    case Some((m, p, when, state)) if (m eq metadata) && (p eq protocol) && when == moment => state
-    case _                                                                                 =>
-      val state = stateWith(metadata)
-      latest = Some((metadata, protocol, moment, state))
-      state
-  }
+  private def tableState: TableState = stateWith(metadata)
 
+  // Cached, because Delta updates the metadata of a commit several times, mostly to an equal one.
   private def stateWith(metadata: Metadata): TableState =
-    TableStates
-      .of(
-        tableName,
-        moment,
-        protocol,
-        metadata,
-        profile,
-        previous = Option.when(wasGuarded)(before)
-      )
-      .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+    known
+      .collectFirst { case (key, state) if key == ((metadata, protocol, moment)) => state }
+      .getOrElse {
+      val state = TableStates
+        .of(
+          tableName,
+          moment,
+          protocol,
+          metadata,
+          profile,
+          previous = Option.when(wasGuarded)(before)
+        )
+        .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+      known = ((metadata, protocol, moment), state) +: known.take(1)
+      state
+    }
 
   private lazy val before: TableState = stateOf(snapshot)
 
@@ -536,20 +551,20 @@ class GuardedTransaction(
 
   private var accepted: Option[TableState] = None
 
-  /** Looks at the version that is being made, once, before files are written for it. */
+  /** Checks the new version once, before files are written for it. */
   private def checkState(more: => Iterator[Violation] = Iterator.empty): Unit = if (
     isGuarded(metadata)
   ) {
     val table = tableState
     if (!accepted.exists(_ eq table)) {
       refuseFirst(table, table.violations, more)
-      // Without a checksum Delta reads the files of the log after the commit, and fails too late.
+      // Without a checksum Delta reads the log after the commit, where an error is too late.
       if (readVersion >= 0 && snapshot.checksumOpt.isEmpty) explained(snapshot.numOfFiles)
       accepted = Some(table)
     }
   }
 
-  // Delta has objections of its own to some of this, which do not say what the feature needs.
+  // Delta refuses some of this too, but its errors do not mention the feature.
   private def checkDeclaration(declared: Metadata): Unit = {
     val table = stateWith(NewTable.asStored(declared))
     def ofChange: Iterator[Violation] = if (!wasGuarded) Iterator.empty
@@ -564,14 +579,14 @@ class GuardedTransaction(
     if (isGuarded(declared))
       refuseFirst(
         table,
-        table.contract.rules.declaration.iterator.flatMap(_.check(table)),
+        table.violationsOf(table.contract.rules.declaration),
         if (creating || overwritingSchema || !wasGuarded) ofChange ++ ofFeatures(declared, table)
         else table.contract.rules.check(TableChange(before, table, ChangeKind.Ordinary))
       )
     refuseFirst(table, ofChange)
   }
 
-  // The protocol that the declaration asks for is only made after it.
+  // The protocol is derived from the declaration later.
   private def ofFeatures(declared: Metadata, table: TableState): Iterator[Violation] = {
     val prefix = TableFeatureProtocolUtils.FEATURE_PROP_PREFIX
     val asked =
@@ -595,7 +610,7 @@ class GuardedTransaction(
   private def isChanged: Boolean =
     (metadata ne snapshot.metadata) || protocol != snapshot.protocol
 
-  // A table that has left the feature is free of its rules.
+  // After the feature was dropped, its rules do not apply.
   private def checkChange(change: TableChange): Unit =
     refuseFirst(change.after, violationsOf(change))
 
@@ -606,7 +621,7 @@ class GuardedTransaction(
     rules.flatMap(_.check(change))
   }
 
-  /** The same actions, each refused when it comes if it breaks a rule. */
+  /** The same actions; iterating refuses the first one that breaks a rule. */
   private def checked(actions: Iterator[Action]): Iterator[Action] = {
     lazy val guarded = isGuarded(metadata)
     lazy val table = tableState
@@ -627,13 +642,13 @@ class GuardedTransaction(
   private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
 }
 
-/** Makes transactions guarded ones. */
+/** Creates guarded transactions. */
 object GuardedTransaction {
 
   private def keptInReplace: Set[String] =
     Contracts.all.map(_.property).toSet ++ Set(WriterCompat.Publish, WriterCompat.PublishTable)
 
-  /** A guarded transaction in place of `transaction`, at the same snapshot. */
+  /** A guarded transaction that replaces `transaction`, at the same snapshot. */
   def guard(transaction: OptimisticTransaction): OptimisticTransaction = transaction match {
     case guarded: GuardedTransaction                               => guarded
     case plain if plain.getClass == classOf[OptimisticTransaction] =>
@@ -643,7 +658,7 @@ object GuardedTransaction {
         "JOIN_POINT",
         Map(
           "joinPoint" -> JoinPoints.StartTransaction.id,
-          "cause" -> s"${other.getClass.getName} is a transaction of an unknown kind"
+          "cause" -> s"${other.getClass.getName} is an unknown kind of transaction"
         )
       )
   }

@@ -3,8 +3,8 @@ package org.apache.spark.sql.delta.writercompat.guard
 import org.apache.spark.sql.delta._
 
 /**
- * Hands out a [[GuardedTransaction]] wherever Delta starts a transaction; all else is left to the
- * observer it wraps.
+ * Replaces every transaction that Delta starts by a [[GuardedTransaction]], and otherwise delegates
+ * to the observer that it wraps.
  */
 final class GuardingObserver private (val wrapped: TransactionExecutionObserver)
     extends TransactionExecutionObserver {
@@ -35,16 +35,16 @@ final class GuardingObserver private (val wrapped: TransactionExecutionObserver)
   override def advanceToNextThreadObserver(): Unit = wrapped.advanceToNextThreadObserver()
 }
 
-/** Makes observers guarding ones. */
+/** Creates guarding observers. */
 object GuardingObserver {
 
-  /** A guarding observer around `observer`, which may be one already. */
+  /** A guarding observer around `observer`; `observer` itself if it is one. */
   def around(observer: TransactionExecutionObserver): GuardingObserver = observer match {
     case guarding: GuardingObserver => guarding
     case other                      => new GuardingObserver(other)
   }
 
-  /** Every thread's observer; whoever sets another cannot take the guard away. */
+  /** The observer of every thread; one that other code sets is wrapped. */
   final class PerThread extends ThreadLocal[TransactionExecutionObserver] {
 
     override protected def initialValue(): TransactionExecutionObserver =

@@ -10,11 +10,11 @@ import scala.collection.mutable
 import scala.util.control.NonFatal
 
 /**
- * What a transaction would leave behind if it is refused: Delta makes the folders of a new table,
- * and writes data files, before the commit.
+ * Removes what a refused transaction has written: Delta creates the folders of a new table, and
+ * writes data files, before the commit.
  *
  * @param isNew
- *   whether the table does not exist yet, so that its folders may be missing
+ *   whether the table does not exist yet, so that its folders may not exist either
  */
 final class Leftovers(deltaLog: DeltaLog, isNew: Boolean) {
 
@@ -24,7 +24,7 @@ final class Leftovers(deltaLog: DeltaLog, isNew: Boolean) {
 
   private lazy val fileSystem = root.getFileSystem(deltaLog.newDeltaHadoopConf())
 
-  /** The folders that were not there when the transaction began, the innermost first. */
+  /** The folders that did not exist when the transaction began, the innermost first. */
   private val missing: Seq[Path] =
     if (!isNew) Nil
     else
@@ -33,17 +33,17 @@ final class Leftovers(deltaLog: DeltaLog, isNew: Boolean) {
         .takeWhile(folder => folder != null && isMissing(folder))
         .toSeq
 
-  // Folders above the table may be nothing that one may ask about.
+  // The session may have no permission to list folders above the table.
   private def isMissing(folder: Path): Boolean =
     try !fileSystem.exists(folder)
     catch { case NonFatal(_) => false }
 
   private val committers = mutable.Buffer.empty[DelayedCommitProtocol]
 
-  /** Remembers who tells which files the transaction has written. */
+  /** Records the committer, which knows the files that the transaction has written. */
   def written(by: DelayedCommitProtocol): Unit = { committers += by; () }
 
-  /** Removes the data files that the transaction has written, and what is empty without them. */
+  /** Removes the data files that the transaction has written, and folders that become empty. */
   def removeFiles(): Unit = {
     val files = committers
       .flatMap(committer => committer.addedStatuses ++ committer.changeFiles)
@@ -58,7 +58,7 @@ final class Leftovers(deltaLog: DeltaLog, isNew: Boolean) {
       .foreach(removeIfEmpty)
   }
 
-  /** Removes the folders that were not there, as far as nobody has put anything into them. */
+  /** Removes the folders that did not exist before, if they are empty. */
   def removeFolders(): Unit = missing.foreach(removeIfEmpty)
 
   private def removeIfEmpty(folder: Path): Unit = attempt {
@@ -66,10 +66,15 @@ final class Leftovers(deltaLog: DeltaLog, isNew: Boolean) {
       fileSystem.delete(folder, false)
   }
 
-  // What cannot be removed must not take the place of the reason for the refusal.
+  // An error while removing must not replace the reason for the refusal.
   private def attempt(removal: => Any): Unit =
     try { removal; () }
     catch {
-      case NonFatal(e) => logger.warn(s"Something is left of a refused statement in $root", e)
+      case NonFatal(e) =>
+        logger.warn(
+          "Files of a refused statement could not be removed from " +
+            s"$root",
+          e
+        )
     }
 }

@@ -5,16 +5,16 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.rules.ActionRules
 
 /**
- * The values of partition columns as Delta reads them from its log, where a value is text that was
- * the name of a folder before.
+ * The values of partition columns as Delta reads them from its log, where a value is text in the
+ * form of a folder name.
  *
- * Some values do not come back as they were: an empty text and Hive's marker of null are null;
- * bytes that are no UTF-8 are replaced; of two instants with the same local time, when clocks are
- * set back, the first is meant.
+ * Some values change on the way: an empty text and `__HIVE_DEFAULT_PARTITION__` become null; bytes
+ * that are not UTF-8 are replaced; of two instants with the same local time, when clocks are set
+ * back, the second becomes the first.
  */
 private[writercompat] object LoggedPartitions {
 
-  /** What Delta reads once `value` is in the log, by way of a text in this time zone. */
+  /** The value that Delta reads if `value` is written to the log as text in this time zone. */
   def asRead(value: Expression, zone: String): Expression = {
     def cast(value: Expression, to: DataType) = Cast(value, to, Some(zone), ansiEnabled = false)
     value.dataType match {
@@ -28,7 +28,7 @@ private[writercompat] object LoggedPartitions {
 
   private def text(value: Expression): Expression = ScalaUDF(readText, StringType, Seq(value))
 
-  // A string of Java has no invalid bytes.
+  // The conversion to a Java string replaces invalid bytes.
   private val readText: String => String = { written =>
     if (written == null || written.isEmpty || written == ActionRules.MarkerOfNull) null else written
   }

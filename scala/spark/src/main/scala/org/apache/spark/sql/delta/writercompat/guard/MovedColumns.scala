@@ -7,15 +7,15 @@ import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.model.WriterCompat
 
 /**
- * Gives new ids to fields that a new schema would move to another parent.
+ * Assigns new ids to fields that a new schema would move to another parent.
  *
- * When a table is overwritten, Delta lets a field keep its id if its type stays, and looks at each
- * field by itself: a struct that gets a field more is a new column, but the fields in it keep their
- * ids. To Iceberg, which knows an id by the place it has, they would have moved.
+ * When a table is overwritten, Delta keeps the id of a field if its type is unchanged, and examines
+ * each field separately. A struct with an additional field is a new column, but its fields keep
+ * their ids. In Iceberg an id always has the same parent, so the fields would have been moved.
  */
 object MovedColumns {
 
-  /** `metadata`, which replaces `before`, with new ids where the parent is another. */
+  /** `metadata`, which replaces `before`, with new ids for fields that have another parent. */
   def renumbered(before: TableState, metadata: Metadata): Metadata = {
     val numbering = new Numbering(before, metadata)
     val schema = numbering.fields(metadata.schema, parent = None)

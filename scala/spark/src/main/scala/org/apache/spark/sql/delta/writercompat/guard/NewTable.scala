@@ -11,12 +11,12 @@ import org.slf4j.LoggerFactory
 
 import java.util.Locale
 
-/** Completes the properties of a table that is created, or replaced, with the feature on. */
+/** Completes the properties of a table that is created or replaced with the feature. */
 object NewTable {
 
   private val log = LoggerFactory.getLogger(getClass)
 
-  // Written out only where a session default says that it is on.
+  // Added only if a session default switches it on.
   private def incompatible(contract: Contract): Seq[String] =
     contract.excludedProperties.flatMap(key => key +: alternatesOf(key))
 
@@ -24,17 +24,17 @@ object NewTable {
     WriterCompat.AlternateKeys.getOrElse(key, Nil)
 
   /**
-   * `proposed` with the dependent properties, if it has the feature on by itself or by a session
-   * default.
+   * `proposed` with the required properties, if it has the feature by its own property or by a
+   * session default.
    *
-   * What the user wrote stays, for the rules to judge; a session default that contradicts the
-   * feature gives way, with a warning.
+   * Properties that the user set are kept, and checked by the rules. A session default that
+   * contradicts the feature is ignored, with a warning.
    */
   def complete(spark: SparkSession, proposed: Metadata): Metadata = {
     val explicit = proposed.configuration
     val defaults = DeltaConfigs.mergeGlobalConfigs(spark.sessionState.conf, Map.empty)
     Contracts.of(defaults ++ explicit).fold(proposed) { contract =>
-      // What the user wrote under another key counts before a session default, not after it.
+      // A property that the user set under an alternate key has precedence over a session default.
       def wish(key: String) = alternatesOf(key).flatMap(explicit.get).headOption
       val required = contract.requiredProperties ++
         incompatible(contract)
@@ -54,8 +54,8 @@ object NewTable {
   }
 
   /**
-   * `proposed` with the values of our properties as the protocol spells them: other engines may not
-   * read `TRUE` or `ID`.
+   * `proposed` with the property values in the case of the protocol, because other engines may not
+   * accept `TRUE` or `ID`.
    */
   def normalized(proposed: Metadata): Metadata = {
     val ours =
@@ -69,9 +69,9 @@ object NewTable {
   }
 
   /**
-   * `declared` as far as Delta stores it: the versions and features of the protocol are taken from
-   * properties but not kept as such, and CHAR and VARCHAR become strings whose length is noted in
-   * the metadata of the column.
+   * `declared` as Delta stores it: properties with versions and features of the protocol are moved
+   * to the protocol, and CHAR and VARCHAR become strings with the declared type in the metadata of
+   * the column.
    */
   def asStored(declared: Metadata): Metadata = {
     val configuration = Protocol.filterProtocolPropsFromTableProps(declared.configuration)
@@ -86,8 +86,8 @@ object NewTable {
   }
 
   /**
-   * `declared` without the type changes that its schema may have been copied with: a table without
-   * files has none that is older than its types. A table without the feature is left to Delta.
+   * `declared` without records of type changes, which a schema copied from another table may have:
+   * a table without files has none from before a change. Unchanged for a table without the feature.
    */
   def withoutPast(declared: Metadata): Metadata =
     if (!Contracts.isEnabled(declared.configuration) || declared.schemaString == null) declared
@@ -97,8 +97,8 @@ object NewTable {
     }
 
   /**
-   * `protocol` without the features that no table with the feature may have: where the metadata
-   * uses one of them, a rule on the metadata says so.
+   * `protocol` without the features that a table with the feature cannot have. If the metadata uses
+   * one of them, a rule on the metadata is broken.
    */
   def withoutUnusable(protocol: Protocol, contract: Contract, profile: Profile): Protocol = {
     val allowed = usable(contract) ++ profile.alsoAllowed
@@ -108,8 +108,8 @@ object NewTable {
     )
   }
 
-  // Delta adds the features that session defaults name to every new table. It can be told to
-  // leave out all protocol defaults, and then takes the harmless ones from the table's own.
+  // Delta adds the features in session defaults to every new table. It can be told to leave out all
+  // protocol defaults, and then takes the harmless ones from the table's own.
   private def withoutIncompatibleFeatures(
       contract: Contract,
       defaults: Map[String, String]
@@ -123,7 +123,7 @@ object NewTable {
     else {
       harmful.keys.toSeq.sorted.foreach { key =>
         log.warn(
-          "The session default of {} gives way, because the table has {}.",
+          "The session default of {} is ignored, because the table has {}.",
           key: Any,
           contract.property: Any
         )
@@ -143,7 +143,7 @@ object NewTable {
   ): Unit =
     defaults.get(key).filterNot(_.equalsIgnoreCase(value)).foreach { default =>
       log.warn(
-        "The session default {} = {} gives way to {}, because the table has " +
+        "The session default {} = {} is replaced by {}, because the table has " +
           contract.property + ".",
         key,
         default,

@@ -16,14 +16,14 @@ import org.icebergwritercompat.rules.FooterRules
 import scala.jdk.CollectionConverters._
 
 /**
- * Has data files written in the form that the rules on footers ask for, whatever the session, the
- * Hadoop configuration, the table and the options of the writer say.
+ * Makes the writer use the form of data files that the rules on footers require, regardless of the
+ * settings of the session, the Hadoop configuration, the table and the options of the writer.
  *
- * Delta sets the job up when all of these have been taken into its configuration, and before the
- * first task gets it. Other statements of the session are not touched.
+ * Delta calls the set-up of the job when its configuration contains all of these settings, and
+ * before the first task gets it. Other statements of the session are not affected.
  *
  * @param folder
- *   where the files go below the table's own
+ *   the folder of the files, below the folder of the table
  */
 private[writercompat] final class PinnedFiles(
     @transient private val table: TableState,
@@ -38,7 +38,7 @@ private[writercompat] final class PinnedFiles(
     super.setupJob(job)
     PinnedFiles.refuseEncryption(table, job.getConfiguration)
     PinnedFiles.pin(job.getConfiguration)
-    // Tasks are told these by the properties of the thread that starts them.
+    // Tasks get these through the local properties of the thread that starts them.
     val context = SparkContext.getOrCreate()
     replaced = PinnedFiles.ofTasks.keys.toSeq.map(key => key -> context.getLocalProperty(key))
     PinnedFiles.ofTasks.foreach { case (key, value) => context.setLocalProperty(key, value) }
@@ -63,22 +63,22 @@ private[writercompat] final class PinnedFiles(
 
 private[writercompat] object PinnedFiles {
 
-  // Not every version of Parquet has a constant for it.
+  // Not all versions of Parquet have a constant for it.
   private val statistics = "parquet.column.statistics.enabled"
 
-  /** What Spark's and Parquet's writers take from the configuration of the job. */
+  /** The settings that Spark's and Parquet's writers read from the configuration of the job. */
   val ofJob: Map[String, String] = Map(
     SQLConf.PARQUET_WRITE_LEGACY_FORMAT.key -> "false",
     SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE.key ->
       SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS.toString,
     SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED.key -> "true",
-    // The second version has booleans in an encoding that Iceberg's connector for Spark cannot read.
+    // Version 2 encodes booleans in a form that Iceberg's connector for Spark cannot read.
     ParquetOutputFormat.WRITER_VERSION -> "v1",
-    // Without them nobody can tell from the footer what is in a column.
+    // Without them the footer has no bounds and null counts.
     statistics -> "true"
   )
 
-  /** What Spark's writer takes from the conf of the task. */
+  /** The settings that Spark's writer reads from the conf of the task. */
   val ofTasks: Map[String, String] = Map(
     SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key -> LegacyBehaviorPolicy.CORRECTED.toString,
     SQLConf.PARQUET_INT96_REBASE_MODE_IN_WRITE.key -> LegacyBehaviorPolicy.CORRECTED.toString
@@ -86,7 +86,7 @@ private[writercompat] object PinnedFiles {
 
   private def pin(configuration: Configuration): Unit = {
     ofJob.foreach { case (key, value) => configuration.set(key, value) }
-    // The same for a single column.
+    // The same setting for a single column.
     configuration.asScala
       .map(_.getKey)
       .filter(_.startsWith(statistics + "#"))
@@ -98,7 +98,7 @@ private[writercompat] object PinnedFiles {
 
   private val keys = Seq("footer.key", "column.keys", "uniform.key").map("parquet.encryption." + _)
 
-  // Whoever asks for encryption is not to get plain files, and Iceberg has no place for the keys.
+  // Iceberg's metadata cannot store the keys, and writing unencrypted files would be unsafe.
   private def refuseEncryption(table: TableState, configuration: Configuration): Unit = {
     val byKeys = classOf[PropertiesDrivenCryptoFactory].getName
     val setting = Option(configuration.getTrimmed(factory)).filter(_.nonEmpty).flatMap {

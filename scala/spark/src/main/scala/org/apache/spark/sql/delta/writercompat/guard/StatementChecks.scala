@@ -31,8 +31,8 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStateme
 import scala.jdk.CollectionConverters._
 
 /**
- * Refuses statements that the transaction would see too late, or not at all: those that make
- * several commits before the one that breaks a rule, and writes that go past Delta's transactions.
+ * Refuses statements that a guarded transaction would check too late or not at all: those that make
+ * several commits before the one that breaks a rule, and writes without a Delta transaction.
  */
 final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
@@ -40,7 +40,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = plan.foreach {
     case AlterTableDropFeature(Guarded(table), feature, false) => checkDrop(table, feature)
-    // What a program's call comes to, without the statement.
+    // The command that a program's call runs, without a statement.
     case AlterTableDropFeatureDeltaCommand(GuardedTable(table), feature, false) =>
       checkDrop(table, feature)
     case set @ SetTableProperties(Guarded(table), properties) =>
@@ -59,7 +59,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         save.options,
         isNew = !DeltaTableUtils.isDeltaTable(spark, new Path(path))
       )
-    // The first child is the table that changes.
+    // The first child is the table that is changed.
     case change @ (_: DeleteFromTable | _: UpdateTable | _: MergeIntoTable | _: TruncateTable) =>
       tableOf(change.children.head).foreach(refuseKernelWrite)
     case stream: WriteToStream =>
@@ -83,7 +83,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     case _ =>
   }
 
-  // Delta may write all files anew before it switches UniForm on.
+  // Delta may rewrite all files before it switches UniForm on.
   private def checkReorg(reorg: DeltaReorgTableCommand): Unit = reorg.target match {
     case Guarded(table)
         if reorg.reorgTableSpec.reorgTableMode == DeltaReorgTableMode.UNIFORM_ICEBERG =>
@@ -94,8 +94,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     case _ =>
   }
 
-  // Delta makes the folders of the clone first, and has its own say on the mapping mode next, which
-  // no clone can change: it is judged as the source has it.
+  // Delta creates the folders of the clone first, and then checks the mapping mode, which a clone
+  // cannot change. So the mode of the source is checked here.
   private def checkClone(create: CreateDeltaTableCommand, clone: CloneTableCommand): Unit = {
     val source = clone.sourceTable.metadata
     val wanted = source.configuration ++
@@ -137,8 +137,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   private def pathIn(options: Map[String, String]): String =
     CaseInsensitiveMap(options).getOrElse("path", ".")
 
-  // Delta's connector on Kernel has transactions of its own; a test setting puts it in charge. Its
-  // classes may be missing, so they are told by name.
+  // Delta's connector on Kernel, which a test setting enables, has its own transactions. Its
+  // classes may be missing, so they are compared by name.
   private def refuseKernelWrite(table: Table): Unit =
     if (
       table.getClass.getName.startsWith("io.delta.spark.internal.v2.") &&
@@ -150,12 +150,12 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         Remedy.SetSetting(Seq(DeltaSQLConf.V2_ENABLE_MODE.key -> "AUTO"))
       )
 
-  // DROP FEATURE makes empty commits and checkpoints first, and adds this feature last.
+  // DROP FEATURE first makes empty commits and checkpoints, and adds this feature last.
   private def checkDrop(table: TableState, feature: String): Unit =
     if (leavesProtection(table.contract, feature))
       check(table, CheckpointProtectionTableFeature.name, Fix.truncating(table, feature))
 
-  // Delta refuses by itself to drop what the feature needs.
+  // Delta itself refuses to drop a feature that another feature requires.
   private def leavesProtection(contract: Contract, feature: String): Boolean =
     spark.conf.get(DeltaSQLConf.FAST_DROP_FEATURE_ENABLED) &&
       TableFeature.featureNameToFeature(feature).exists {
@@ -171,8 +171,8 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     DryRun.refuseFirst(after, after.violations.map(_.copy(remedy = remedy)))
   }
 
-  // Row tracking is switched on by a protocol upgrade, commits that number the rows of all files,
-  // and the property last.
+  // Delta switches row tracking on with a protocol upgrade, commits that number the rows of all
+  // files, and the property last.
   private def checkProperties(
       table: TableState,
       properties: Map[String, String],

@@ -12,8 +12,8 @@ import scala.util.Using
 import scala.util.control.NonFatal
 
 /**
- * Lets a session start with a Delta that this project was tested with, or with one that has every
- * member that is used and is the same at every join point. No class of Delta is loaded to find out.
+ * Checks the Delta version when a session starts. It must be a tested version, or have all members
+ * that are used and the byte code of a tested version at every join point. Loads no class of Delta.
  */
 private[writercompat] object DeltaGate {
 
@@ -21,7 +21,7 @@ private[writercompat] object DeltaGate {
 
   private val listed = 20
 
-  /** Refuses a Delta that differs where it matters, and warns of one that was not tested. */
+  /** Refuses a Delta version that differs at join points, and warns of an untested one. */
   def admit(version: String): Unit = if (!BuildInfo.testedDeltas.contains(version)) {
     val tested = BuildInfo.testedDeltas.mkString(", ")
     val differences =
@@ -40,7 +40,7 @@ private[writercompat] object DeltaGate {
     log.warn(
       s"Delta Lake $version was not tested with Iceberg Writer Compat ${BuildInfo.version} " +
         s"(tested: $tested). It has all members that are used, and the byte code of a tested " +
-        s"Delta at all ${JoinPoints.all.size} join points, so the session starts."
+        s"version at all ${JoinPoints.all.size} join points, so the session starts."
     )
   }
 
@@ -63,7 +63,7 @@ private[writercompat] object DeltaGate {
     (differences.take(listed) ++ rest).map(line => s"\n  - $line").mkString
   }
 
-  /** The bytes of classes as a class loader finds them, none of which it loads. */
+  /** Reads class files through a class loader, without loading the classes. */
   def bytesBy(loader: ClassLoader)(name: String): Option[Array[Byte]] =
     Option(loader.getResourceAsStream(s"$name.class")).map(Using.resource(_)(_.readAllBytes()))
 }

@@ -14,20 +14,20 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /**
- * What the jar knows of Delta: the build writes it, and a session with a Delta that was not tested
- * reads it.
+ * The members of Delta that the jar uses, and the fingerprints of the tested versions. The build
+ * writes it; a session with an untested version reads it.
  *
  * @param references
- *   all that the jar's classes name of Delta: members by class
+ *   the members of Delta that the jar's classes refer to, by class
  * @param fingerprints
- *   of each join point, by its id, the fingerprint in each Delta that was tested
+ *   for each join point, by its id, the fingerprint in each tested version
  */
 final case class DeltaIndex(
     references: Map[String, Seq[String]],
     fingerprints: Map[String, Map[String, String]]
 ) {
 
-  /** Each reference by itself. */
+  /** The references as a list. */
   def allReferences: Seq[DeltaReference] =
     references.toSeq.sortBy(_._1).flatMap { case (owner, members) =>
       DeltaReference.parse(owner, None) +: members.map(m => DeltaReference.parse(owner, Some(m)))
@@ -41,7 +41,7 @@ object DeltaIndex {
   private val mapper: ObjectMapper =
     JsonMapper.builder().addModule(DefaultScalaModule).build()
 
-  /** The one in this jar. */
+  /** The index in this jar. */
   def load(): DeltaIndex =
     Using.resource(getClass.getResourceAsStream(s"/$name"))(
       mapper.readValue(_, classOf[DeltaIndex])
@@ -51,8 +51,8 @@ object DeltaIndex {
    * Run by the build: writes the index into a folder.
    *
    * @param args
-   *   the folder, that of this project's class files, and `<version>=<jar>` for each jar of each
-   *   tested Delta, the one that this project is compiled against first
+   *   the folder, the folder of this project's class files, and `<version>=<jar>` for each jar of
+   *   each tested version, beginning with the version that this project is compiled against
    */
   def main(args: Array[String]): Unit = {
     val (target, classes, jars) = (args(0), args(1), args.toSeq.drop(2))
@@ -66,7 +66,7 @@ object DeltaIndex {
     found.foreach { case (version, delta) =>
       val missing = linker(delta).missing(references)
       if (missing.nonEmpty)
-        sys.error(s"Delta $version has not: ${missing.mkString("\n  ", "\n  ", "")}")
+        sys.error(s"Delta $version lacks: ${missing.mkString("\n  ", "\n  ", "")}")
     }
     write(
       Path.of(target),

@@ -8,10 +8,10 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 /**
- * What this project's class files name of Delta: a class, or a member of one.
+ * A reference of this project's class files to Delta: a class, or a member of one.
  *
  * @param member
- *   the kind of the member, its name and its descriptor; none for the class itself
+ *   the kind of the member, its name and its descriptor; `None` for the class itself
  */
 final case class DeltaReference(owner: String, member: Option[DeltaReference.Member]) {
 
@@ -21,12 +21,12 @@ final case class DeltaReference(owner: String, member: Option[DeltaReference.Mem
 
 object DeltaReference {
 
-  /** A method or field, as the instruction that uses it expects it to be. */
+  /** A method or field, with the kind that the instruction using it expects. */
   final case class Member(kind: String, name: String, descriptor: String) {
     override def toString: String = s"$kind $name $descriptor"
   }
 
-  /** The inverse of the texts of a class and its member. */
+  /** Parses the texts of a class and its member. */
   def parse(owner: String, member: Option[String]): DeltaReference =
     DeltaReference(
       owner.replace('.', '/'),
@@ -37,7 +37,7 @@ object DeltaReference {
     )
 }
 
-/** Finds out whether references lead somewhere, without loading any class. */
+/** Resolves references without loading classes. */
 final class Linker(bytes: String => Option[Array[Byte]]) {
 
   private val nodes = mutable.Map.empty[String, Option[ClassNode]]
@@ -55,7 +55,7 @@ final class Linker(bytes: String => Option[Array[Byte]]) {
       }
     )
 
-  /** Those that lead nowhere; of a class that is gone, the class alone. */
+  /** The references that cannot be resolved; for a missing class, only the class. */
   def missing(references: Seq[DeltaReference]): Seq[DeltaReference] = {
     val gone = references.map(_.owner).toSet.filter(node(_).isEmpty)
     references.filter { reference =>
@@ -63,7 +63,7 @@ final class Linker(bytes: String => Option[Array[Byte]]) {
     }
   }
 
-  /** Whether the class is there, and has or inherits the member, of the same kind. */
+  /** Whether the class exists and has or inherits the member, with the same kind. */
   def resolves(reference: DeltaReference): Boolean =
     node(reference.owner).exists { owner =>
       reference.member.forall { member =>
@@ -91,14 +91,14 @@ final class Linker(bytes: String => Option[Array[Byte]]) {
     Option(of.superName).toSeq ++ of.interfaces.asScala
 }
 
-/** All that class files name of Delta. */
+/** The references of class files to Delta. */
 final class DeltaReferences(ours: Seq[ClassFile], compiledAgainst: Linker) {
 
   import DeltaReference.Member
 
   private val nodes = ours.map(file => file.name -> MethodText.parsed(file)).toMap
 
-  /** Each once, in order. */
+  /** The distinct references, sorted. */
   def all: Seq[DeltaReference] =
     nodes.values.toSeq
       .flatMap(of)
@@ -158,7 +158,7 @@ final class DeltaReferences(ours: Seq[ClassFile], compiledAgainst: Linker) {
     if (DeltaReferences.isDelta(owner)) Seq(DeltaReference(owner, Some(member)))
     else nodes.get(owner).toSeq.flatMap(inherited(_, member).take(1))
 
-  // What a class of ours has from one of Delta's is a member of that.
+  // A member that a class of this project inherits from Delta is a member of Delta's class.
   private def inherited(from: ClassNode, member: Member): Seq[DeltaReference] = {
     val declares =
       from.methods.asScala.exists(m => m.name == member.name && m.desc == member.descriptor) ||
@@ -186,15 +186,15 @@ object DeltaReferences {
 
   private val ours = "org/apache/spark/sql/delta/writercompat/"
 
-  /** Whether a class, by its internal name, is one of Delta's. */
+  /** Whether the class with this internal name belongs to Delta. */
   def isDelta(name: String): Boolean =
     (name.startsWith("org/apache/spark/sql/delta/") && !name.startsWith(ours)) ||
       name.startsWith("io/delta/")
 
-  // Delta's other jars, which some put into one with the first.
+  // Classes of Delta's other jars, which may be merged with the first.
   private val elsewhere = Seq("io/delta/storage/", "io/delta/kernel/")
 
-  /** The classes that are in the first of Delta's jars wherever it is used. */
+  /** The classes that are always in the first of Delta's jars. */
   def inMainJar(files: Seq[ClassFile]): Seq[ClassFile] =
     files.filter(file => isDelta(file.name) && !elsewhere.exists(file.name.startsWith))
 }

@@ -16,7 +16,7 @@ import org.icebergwritercompat.model.BuildInfo
 
 import scala.util.control.NonFatal
 
-/** Installs the guard in this JVM, once; see [[JoinPoints]] for where it takes hold. */
+/** Installs the guard in this JVM, once; [[JoinPoints]] lists the places. */
 object WriterCompatHooks {
 
   private val extensions =
@@ -28,7 +28,7 @@ object WriterCompatHooks {
    * Installs the guard, or does nothing if it is installed.
    *
    * @throws org.icebergwritercompat.errors.IcebergWriterCompatException
-   *   if it cannot be installed whole
+   *   if it cannot be installed completely
    */
   def install(): Unit = synchronized {
     if (!installed) {
@@ -50,7 +50,7 @@ object WriterCompatHooks {
     }
   }
 
-  /** Whether the guard is in place, all of it. */
+  /** Whether the guard is installed completely. */
   def isInstalled: Boolean = synchronized {
     installed &&
     ThreadObservers.get().isInstanceOf[GuardingObserver.PerThread] &&
@@ -113,7 +113,7 @@ object WriterCompatHooks {
     try step
     catch {
       case e: IcebergWriterCompatException => throw e
-      // A member that is gone surfaces as a LinkageError, which is not NonFatal.
+      // A missing member causes a LinkageError, which is not NonFatal.
       case e: LinkageError => throw failed(joinPoint, e.toString, e)
       case NonFatal(e)     => throw failed(joinPoint, e.toString, e)
     }

@@ -24,12 +24,12 @@ import java.time.OffsetDateTime
 import scala.jdk.CollectionConverters._
 
 /**
- * What Iceberg's generic reader, which knows nothing of Spark, reads of a table.
+ * Reads a table with Iceberg's generic reader, which does not use Spark.
  *
  * @param location
  *   its metadata file
  * @param snapshot
- *   `None` for what is current
+ *   `None` for the current snapshot
  */
 final class IcebergRows(spark: SparkSession, location: String, snapshot: Option[Long]) {
 
@@ -37,10 +37,10 @@ final class IcebergRows(spark: SparkSession, location: String, snapshot: Option[
 
   private val conf = spark.sessionState.newHadoopConf()
 
-  /** The schema as Iceberg has it. */
+  /** The Iceberg schema. */
   def schema: Schema = schemaOf(load(location, conf), snapshot)
 
-  /** The rows, of those that a filter in Iceberg's JSON lets through. */
+  /** The rows that pass a filter in Iceberg's JSON. */
   def read(filter: Option[String]): DataFrame = {
     val rows = struct(schema.columns.asScala.toSeq)
     val (file, at, shared) = (location, snapshot, new SerializableWritable(conf))
@@ -91,7 +91,7 @@ object IcebergRows {
     TypeID.DATE -> DateType
   )
 
-  // Iceberg's own classes as those that Spark's converters know.
+  // Converts Iceberg's classes to those that Spark's converters accept.
   private def value(found: Any): Any = found match {
     case record: Record     => Row.fromSeq((0 until record.size).map(i => value(record.get(i))))
     case buffer: ByteBuffer =>

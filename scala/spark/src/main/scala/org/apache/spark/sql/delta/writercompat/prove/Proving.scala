@@ -13,14 +13,14 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-/** What the readers of a published table are compared with. */
+/** The values of Delta that readers of a published table are compared with. */
 final class Proving(spark: SparkSession, tableName: String) {
 
   /**
-   * The versions that Iceberg metadata tells of.
+   * The versions in Iceberg metadata.
    *
    * @param location
-   *   the metadata file; the one that was published last for `None`
+   *   the metadata file; `None` for the one that was published last
    */
   def published(location: Option[String]): PublishedTable = {
     val table = DeltaTables.find(spark, tableName)
@@ -48,7 +48,7 @@ final class Proving(spark: SparkSession, tableName: String) {
     )
   }
 
-  /** The columns of a version, with their ids, as Delta has them. */
+  /** The columns of a version in Delta, with their ids. */
   def columns(version: Long): Seq[ColumnFact] = {
     val table = DeltaTables.find(spark, tableName)
     val inspector = new TableInspector(spark)

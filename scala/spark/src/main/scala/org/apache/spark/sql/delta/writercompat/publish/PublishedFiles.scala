@@ -11,11 +11,11 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException.vacuumRefused
 import org.icebergwritercompat.model.WriterCompat
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.DeltaVersionProperty
 
-import java.io.{FileNotFoundException, InputStream}
-import java.util.zip.GZIPInputStream
+import java.io.FileNotFoundException
 import scala.util.control.NonFatal
-import scala.util.matching.Regex
 import scala.util.{Try, Using}
 
 /** Tells VACUUM which files of a table Iceberg readers need. */
@@ -58,20 +58,21 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
   // session may lack, is not used.
   private def isPublished: Boolean = {
     val names = list(metadata).map(_.getName)
-    val versions = names.collect { case file @ PublishedFiles.version(n) => BigInt(n) -> file }
+    val versions = names.collect { case file @ MetadataFileNames.OfPath(n) => BigInt(n) -> file }
     versions.maxByOption(_._1) match {
       case Some((_, newest)) =>
-        Try(properties(new Path(metadata, newest))).fold(_ => true, _.has("delta-version"))
+        Try(properties(new Path(metadata, newest))).fold(_ => true, _.has(DeltaVersionProperty))
       case None =>
-        names.exists(PublishedFiles.inCatalog.matches) ||
+        names.exists(MetadataFileNames.OfCatalog.matches) ||
         WriterCompat.isPublished(table.deltaLog.unsafeVolatileSnapshot.metadata.configuration)
     }
   }
 
   private def properties(file: Path): JsonNode =
     Using.resource(fs.open(file)) { in =>
-      val text = if (file.getName.contains(".gz")) new GZIPInputStream(in) else in
-      PublishedFiles.mapper.readTree(text: InputStream).path("properties")
+      PublishedFiles.mapper
+        .readTree(MetadataFileNames.uncompressed(file.getName, in))
+        .path("properties")
     }
 
   private def refusing[T](step: => T): T =
@@ -99,10 +100,6 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
 }
 
 private object PublishedFiles {
-
-  val version: Regex = """v(\d+)(?:\.gz)?\.metadata\.json""".r
-
-  val inCatalog: Regex = """\d+-[0-9a-f-]{36}(?:\.gz)?\.metadata\.json""".r
 
   val mapper = new ObjectMapper
 }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{DeltaCommand, VacuumCommand, VacuumCommandImpl}
-import org.apache.spark.sql.delta.writercompat.feature.Weaving
+import org.apache.spark.sql.delta.writercompat.feature.WovenClass
 import org.apache.spark.util.{Clock, SerializableConfiguration}
 import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
@@ -13,35 +13,19 @@ import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
 import scala.annotation.unused
 
 /**
- * Keeps VACUUM from deleting files that Iceberg readers need.
+ * Keeps VACUUM from what readers of Iceberg need.
  *
- * Every VACUUM of Delta, from SQL and from a program, asks one method which files must stay. The
- * byte code of the command is changed so that this call goes to [[VacuumGuard.validFiles]], with
- * the table as an additional argument.
+ * Delta's VACUUM in all its kinds, from SQL and from a program, asks one method which files must
+ * stay. That one call goes to [[VacuumGuard.validFiles]] instead, along with the table, by a change
+ * to the bytes of the command.
  */
-object VacuumGuard {
+object VacuumGuard
+    extends WovenClass("org.apache.spark.sql.delta.commands.VacuumCommand$", classOf[DeltaCommand]) {
 
   private val method = "getValidFilesFromSnapshot"
-  private val targetClass = "org.apache.spark.sql.delta.commands.VacuumCommand$"
-  private val target = Weaving.internalName(targetClass)
+  private val target = "org/apache/spark/sql/delta/commands/VacuumCommand$"
 
-  @volatile private var defined = false
-
-  /** Whether the changed class is in use. */
-  def isDefined: Boolean = defined
-
-  /**
-   * Defines the changed class in Delta's class loader.
-   *
-   * @throws java.lang.LinkageError
-   *   if Delta loaded the class before
-   */
-  def define(): Unit = if (!defined) {
-    Weaving.define(targetClass, classOf[DeltaCommand])(weave)
-    defined = true
-  }
-
-  /** The files that must stay; VACUUM calls this instead of Delta's method. */
+  /** Called by VACUUM in place of Delta's method for the files that must stay. */
   def validFiles(
       @unused command: VacuumCommand.type,
       spark: SparkSession,
@@ -54,7 +38,7 @@ object VacuumGuard {
       table: DeltaTableV2,
       dryRun: Boolean
   ): VacuumCommand.ValidFilesResult = {
-    // Delta's method refuses a retention that is too short, so it is called first.
+    // It refuses a retention that is too short, before anything is done.
     val valid = MalformedLog.explainedStep(spark, TableStates.nameOf(table), snapshot) {
       VacuumedFiles.valid(
         spark,
@@ -73,53 +57,44 @@ object VacuumGuard {
     new PublishedFiles(spark, table).withNeeded(valid, deletedBefore, dryRun)
   }
 
-  /** The class file of the command with that call changed. */
-  private[writercompat] def weave(original: Array[Byte]): Array[Byte] = {
-    var woven = 0
-    val changed = Weaving.methods(original) { (access, _, desc, next) =>
-      new MethodVisitor(Opcodes.ASM9, next) {
-        override def visitMethodInsn(
-            opcode: Int,
-            owner: String,
-            called: String,
-            calledDesc: String,
-            isInterface: Boolean
-        ): Unit =
-          if (owner != target || called != method)
-            super.visitMethodInsn(opcode, owner, called, calledDesc, isInterface)
-          else {
-            woven += 1
-            val isStatic = (access & Opcodes.ACC_STATIC) != 0
-            super.visitVarInsn(Opcodes.ALOAD, parameter(desc, isStatic, tableType))
-            super.visitVarInsn(Opcodes.ILOAD, parameter(desc, isStatic, Type.BOOLEAN_TYPE))
-            super.visitMethodInsn(
-              Opcodes.INVOKESTATIC,
-              forwarder,
-              "validFiles",
-              extended(calledDesc),
-              false
-            )
-          }
-      }
+  // One call goes here, with more arguments.
+  override protected def changing(
+      access: Int,
+      name: String,
+      descriptor: String,
+      next: MethodVisitor,
+      changes: () => Unit
+  ): MethodVisitor =
+    new MethodVisitor(Opcodes.ASM9, next) {
+      override def visitMethodInsn(
+          opcode: Int,
+          owner: String,
+          called: String,
+          calledDescriptor: String,
+          isInterface: Boolean
+      ): Unit =
+        if (owner != target || called != method)
+          super.visitMethodInsn(opcode, owner, called, calledDescriptor, isInterface)
+        else {
+          changes()
+          val isStatic = (access & Opcodes.ACC_STATIC) != 0
+          super.visitVarInsn(Opcodes.ALOAD, parameter(descriptor, isStatic, tableType))
+          super.visitVarInsn(Opcodes.ILOAD, parameter(descriptor, isStatic, Type.BOOLEAN_TYPE))
+          call(next, "validFiles", extended(calledDescriptor))
+        }
     }
-    if (woven != 1) throw new IllegalStateException(s"$targetClass has $woven calls of $method")
-    changed
-  }
-
-  // The class that has static forwarders to the methods of this object.
-  private val forwarder = Weaving.internalName(getClass.getName.stripSuffix("$"))
 
   private val tableType = Type.getType(classOf[DeltaTableV2])
 
-  /** The local variable that holds the only parameter of this type. */
+  /** Where the one parameter of this type is among the local variables. */
   private def parameter(descriptor: String, isStatic: Boolean, wanted: Type): Int = {
     val types = Type.getArgumentTypes(descriptor).toSeq
     if (types.count(_ == wanted) != 1)
-      throw new IllegalStateException(s"$targetClass calls $method where $wanted is not told")
+      throw new IllegalStateException(s"$target calls $method where $wanted is not told")
     (if (isStatic) 0 else 1) + types.takeWhile(_ != wanted).map(_.getSize).sum
   }
 
-  // A static call has the receiver of the original call as its first argument.
+  // What was the object of the call comes first.
   private def extended(descriptor: String): String = Type.getMethodDescriptor(
     Type.getReturnType(descriptor),
     Type.getObjectType(target) +: Type.getArgumentTypes(descriptor) :+ tableType :+

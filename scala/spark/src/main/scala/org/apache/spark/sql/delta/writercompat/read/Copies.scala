@@ -26,7 +26,7 @@ private[writercompat] object Copies {
     constructors.get(original.getClass).newInstance(values: _*).asInstanceOf[T]
   }
 
-  /** A file as a commit would add it, with nothing said of it but this. */
+  /** A file as a commit adds it, with these fields and defaults for all others. */
   def addFile(path: String, partitionValues: Map[String, String], size: Long): AddFile = {
     val text = """{"add":{"path":"x","size":0,"modificationTime":0,"dataChange":true}}"""
     Action.fromJson(text) match {

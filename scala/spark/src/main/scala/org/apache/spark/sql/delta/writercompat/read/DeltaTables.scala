@@ -34,18 +34,18 @@ object DeltaTables {
     }
   }
 
-  /** The parts of a name. The session's parser would take `${x}` in it for a variable. */
+  /** The parts of a name. The session's parser would replace `${x}` in it by a variable. */
   def nameParts(name: String): Seq[String] = CatalystSqlParser.parseMultipartIdentifier(name)
 
   private def resolved(spark: SparkSession, plan: LogicalPlan): LogicalPlan =
     try spark.sessionState.executePlan(plan).analyzed
     catch {
-      // The message of the original goes on with the plan.
+      // The original message also contains the plan.
       case e: AnalysisException if e.getCondition == "TABLE_OR_VIEW_NOT_FOUND" =>
         throw new AnalysisException(e.getCondition, e.getMessageParameters.asScala.toMap)
     }
 
-  // As Spark takes a relative path of a DataFrame reader.
+  // Relative paths are resolved as Spark does for a DataFrame reader.
   private[writercompat] def absolute(spark: SparkSession, folder: String): String = {
     val path = new Path(folder)
     if (path.isAbsolute) folder

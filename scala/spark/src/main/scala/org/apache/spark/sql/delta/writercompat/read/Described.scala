@@ -2,10 +2,10 @@ package org.apache.spark.sql.delta.writercompat.read
 
 import org.apache.spark.sql.SparkSession
 
-/** Runs Spark jobs under a text that says what they are for. */
+/** Sets the description that Spark's UI shows for jobs. */
 private[writercompat] object Described {
 
-  /** Runs `body` with this description of its jobs. */
+  /** Runs `body`, whose jobs get this description. */
   def apply[T](spark: SparkSession, description: String)(body: => T): T = {
     val key = "spark.job.description"
     val context = spark.sparkContext

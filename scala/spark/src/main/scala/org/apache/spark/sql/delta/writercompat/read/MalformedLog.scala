@@ -17,10 +17,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 import scala.util.{Try, Using}
 
-/** Tells which field of a log keeps Delta from reading it; the log is looked at after a failure. */
+/** Finds the field of a log that Delta cannot read. The log is searched only after a failure. */
 object MalformedLog {
 
-  // These come when Delta has not found in the log what it needs of it, and do not say where.
+  // Delta throws these if something is missing in the log, and does not say where.
   private val unclear = Set(
     "DELTA_STATE_RECOVER_ERROR",
     "DELTA_MISSING_PART_FILES",
@@ -35,7 +35,7 @@ object MalformedLog {
    * @param table
    *   the name or path that it is about
    * @param otherwise
-   *   the error where the log is not to blame
+   *   the error if the log is in order
    */
   def explained[T](spark: SparkSession, table: => String)(
       otherwise: Throwable => Throwable
@@ -55,8 +55,8 @@ object MalformedLog {
   }
 
   /**
-   * The same for a step of Delta's on a table with the feature, which fails as it does where the
-   * log is not to blame.
+   * The same for a step of Delta's on a table with the feature. If the log is in order, the failure
+   * stays as it is.
    */
   def explainedStep[T](spark: SparkSession, table: => String, snapshot: Snapshot)(step: => T): T =
     try step
@@ -69,7 +69,7 @@ object MalformedLog {
     Try(WriterCompatTableFeature.all.exists(snapshot.protocol.isFeatureSupported))
       .getOrElse(false)
 
-  /** Refuses a version with lines in its log that Delta passes over without a word. */
+  /** Refuses a version whose log has lines that Delta ignores. */
   def refusePassedOver(table: String, snapshot: Snapshot): Unit = {
     val log = snapshot.deltaLog
     val found = for {
@@ -96,7 +96,7 @@ object MalformedLog {
   private def causesOf(e: Throwable): Seq[Throwable] =
     Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
 
-  // What comes of values that are not what somebody expects, rather than of places out of reach.
+  // Errors that a wrong value causes, in contrast to those of a file system out of reach.
   private def isOfLog(e: Throwable): Boolean =
     isOfValues(e) || causesOf(e).exists(_.isInstanceOf[SparkThrowable])
 
@@ -105,7 +105,7 @@ object MalformedLog {
         _: NullPointerException | _: MatchError | _: IllegalArgumentException |
         _: NoSuchElementException | _: URISyntaxException =>
       true
-    // Of a file that is none of Parquet.
+    // A file that is no Parquet file.
     case e => e.getClass == classOf[RuntimeException]
   }
 
@@ -134,7 +134,7 @@ object MalformedLog {
         }
         (commits ++ checkpoints).nextOption()
       }
-    // Whoever asked has an error already.
+    // There is an error already, which is reported.
     catch { case NonFatal(_) => None }
 
   private def versionOf(file: Path): Option[Long] = file.getName match {
@@ -152,7 +152,7 @@ object MalformedLog {
         .nextOption()
     }
 
-  // Without asking Delta, which could not read the table.
+  // Without Delta, which could not read the table.
   private def folder(spark: SparkSession, table: String): Option[Path] =
     if (DeltaTables.isPath(table)) Some(new Path(DeltaTables.absolute(spark, table)))
     else

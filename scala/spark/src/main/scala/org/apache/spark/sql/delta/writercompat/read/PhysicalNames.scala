@@ -11,8 +11,8 @@ object PhysicalNames {
   /**
    * `metadata` with every field named `col-<id>` whose id is not one of `settled`.
    *
-   * Delta has given every field an id and a random name by now; no file has been written yet under
-   * that name.
+   * Delta has given every field an id and a random name before; no file has been written under that
+   * name.
    */
   def followIds(metadata: Metadata, settled: Set[Long]): Metadata = {
     val schema = metadata.schema
@@ -68,7 +68,7 @@ object PhysicalNames {
     builder.build()
   }
 
-  /** The ways from a field to the elements, keys and values that have no field in between. */
+  /** The paths from a field to elements, keys and values without another field in between. */
   private def waysBelow(dataType: DataType, way: String = ""): Seq[String] = {
     def child(name: String, childType: DataType) =
       s"$way.$name" +: waysBelow(childType, s"$way.$name")

@@ -10,28 +10,28 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import java.util.{Map => JMap}
 
-/** What has to be done in one session and no other, whatever the thread. */
+/** Runs code in a given session, on any thread. */
 object Sessions {
 
   /**
-   * Runs `body` while the session is the active one of this thread; then it is as before.
+   * Runs `body` with this session as the active one of the thread, which is restored afterwards.
    *
-   * Delta asks for the active session here and there, and a thread of a program has none, or
-   * another one.
+   * Delta uses the active session in some places; a thread of a program may have none, or another
+   * one.
    */
   def active[T](spark: SparkSession)(body: => T): T = castToImpl(spark).withActive(body)
 
-  /** Runs a statement to the letter: `${name}` in it is a part of a name, and no variable. */
+  /** Runs a statement without replacing variables: `${name}` in it is part of a name. */
   def verbatim(spark: SparkSession, statement: String): DataFrame =
     if (!statement.contains("${")) spark.sql(statement)
     else {
-      // The user's own session is not to change, not even for a moment.
+      // The user's own session must not change: other threads may use it.
       val session = castToImpl(spark).cloneSession()
       session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, "false")
       session.sql(statement)
     }
 
-  /** The rows of a version of a table, whose name is taken to the letter likewise. */
+  /** The rows of a version of a table; variables in its name are not replaced either. */
   def version(spark: SparkSession, table: String, version: Long): DataFrame = {
     val options = new CaseInsensitiveStringMap(JMap.of("versionAsOf", version.toString))
     Dataset.ofRows(
@@ -40,6 +40,6 @@ object Sessions {
     )
   }
 
-  /** An expression in SQL, to the letter likewise. */
+  /** An expression in SQL; variables in it are not replaced either. */
   def expression(text: String): Column = Column(CatalystSqlParser.parseExpression(text))
 }

@@ -23,7 +23,7 @@ import org.icebergwritercompat.remedy.Remedy
 
 import scala.util.Try
 
-/** Shows Delta's actions to the rules. */
+/** Makes states of tables, which the rules check, from Delta's actions; and names of tables. */
 object TableStates {
 
   /** The state that `protocol` and `metadata` describe. */
@@ -53,14 +53,14 @@ object TableStates {
       previous
     )
 
-  // A table that leaves its contract is still judged by it.
+  // A table that leaves its contract is still checked by it.
   private def contractOf(metadata: Metadata, previous: Option[TableState]): Contract =
     Contracts
       .of(metadata.configuration)
       .orElse(previous.map(_.contract))
       .getOrElse(Contracts.default)
 
-  /** The profile that the session asks for. */
+  /** The profile that the session has chosen. */
   def profile(spark: SparkSession): Profile = {
     val name = spark.conf.get(Profile.Conf, Profile.Rfc.name)
     Profile.named(name).getOrElse {
@@ -77,14 +77,14 @@ object TableStates {
   def nameOf(spark: SparkSession, transaction: TransactionHelper): String =
     nameOf(spark, transaction.catalogTable, transaction.deltaLog.dataPath)
 
-  /** How a statement refers to the table that another one names so. */
+  /** The same for a table by its identifier. */
   def nameOf(identifier: Identifier): String =
     (identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
 
   /** How a statement refers to the table in a folder. */
   def nameOf(folder: String): String = pathName(new Path(folder))
 
-  /** How a statement refers to a table of which Delta knows so much. */
+  /** The same for a table by its catalog entry, if Delta has it, and by its folder. */
   def nameOf(spark: SparkSession, catalogTable: Option[CatalogTable], folder: Path): String =
     catalogTable
       .map(_.identifier)
@@ -92,12 +92,12 @@ object TableStates {
       .map(sql)
       .getOrElse(pathName(folder))
 
-  // A folder in the warehouse may be a table by path alone.
+  // A folder in the warehouse may hold a table that is in no catalog.
   private def isKnown(spark: SparkSession, table: TableIdentifier): Boolean =
     RunningStatement.creates(table) || Try(spark.sessionState.catalog.tableExists(table))
       .getOrElse(false)
 
-  /** What the session catalog calls a table of which Delta knows so much. */
+  /** The identifier of that table in the session catalog. */
   def identifierOf(
       spark: SparkSession,
       catalogTable: Option[CatalogTable],
@@ -118,8 +118,8 @@ object TableStates {
   private def sql(table: TableIdentifier): String =
     (table.database.toSeq :+ table.table).map(quoteIfNeeded).mkString(".")
 
-  // While a table is being created, Delta knows its folder only. A managed table's folder is the
-  // one that the session catalog gives to its name.
+  // While a table is being created, Delta knows its folder only. For a managed table, that is the
+  // folder that the session catalog gives to its name.
   private def managedTable(spark: SparkSession, folder: Path): Option[TableIdentifier] = {
     val catalog = spark.sessionState.catalog
     val parent = Option(folder.getParent).map(_.getName).getOrElse("")

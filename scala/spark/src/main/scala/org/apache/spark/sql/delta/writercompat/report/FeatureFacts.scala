@@ -10,13 +10,13 @@ import org.icebergwritercompat.report.FeatureFact
 
 import scala.util.Try
 
-/** What a table makes of each of its features. */
+/** The facts about each feature of a table. */
 object FeatureFacts {
 
   private def flag(key: String): (String, String => Boolean) =
-    key -> ((value: String) => value.trim.equalsIgnoreCase("true"))
+    (key, WriterCompat.isTrue)
 
-  // Where a feature has a switch of its own, and which values mean that it is on.
+  // The property that switches a feature on, and the values that mean on.
   private val switches: Map[String, (String, String => Boolean)] =
     Map(
       "appendOnly" -> flag("delta.appendOnly"),
@@ -32,7 +32,7 @@ object FeatureFacts {
       "v2Checkpoint" -> ("delta.checkpointPolicy" -> ((policy: String) => policy == "v2"))
     )
 
-  /** Every feature the protocol lists or implies, by name. */
+  /** The features that the protocol lists or implies, by name. */
   def of(
       spark: SparkSession,
       protocol: Protocol,

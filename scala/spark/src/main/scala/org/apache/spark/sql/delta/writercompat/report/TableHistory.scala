@@ -32,12 +32,12 @@ import scala.collection.mutable
 /** The commit of a version. */
 private final case class When(version: Long, timestamp: Option[String], operation: Option[String])
 
-/** Goes through the versions of a table, and tells which of them broke which rule first. */
+/** Finds, for each rule, the version of a table that first broke it. */
 final class TableHistory(spark: SparkSession) {
 
   private val inspector = new TableInspector(spark)
 
-  /** The report on all versions that can still be read. */
+  /** The report on all versions that are still in the log. */
   def of(name: String): TableReport = {
     val table = DeltaTables.find(spark, name)
     val newest = table.update()
@@ -82,7 +82,7 @@ final class TableHistory(spark: SparkSession) {
 
     def findings: Seq[Finding] = found.values.toSeq
 
-    /** Takes the first version that is there for what all before it left. */
+    /** Reads the first version in the log as the state after all earlier ones. */
     def begin(snapshot: Snapshot): Unit = {
       val commit = When(
         snapshot.version,
@@ -193,7 +193,7 @@ final class TableHistory(spark: SparkSession) {
       }
     }
 
-    // What a step broke stays broken; a state can be mended by a later one.
+    // A violation of a change remains; a violation of a state can be fixed by a later version.
     private def mend(when: When, except: Set[Key]): Unit =
       open.keys.toSeq
         .filter { case key @ (rule, _) => rule.isInstanceOf[TableRule] && !except(key) }

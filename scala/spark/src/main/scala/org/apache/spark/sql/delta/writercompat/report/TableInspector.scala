@@ -16,17 +16,21 @@ import org.icebergwritercompat.report.{
   Finding,
   Judgement,
   ReportKind,
-  TableReport,
-  Verdict
+  TableReport
 }
 import org.icebergwritercompat.rules.{FileRules, NameRules}
-import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
+import org.apache.spark.sql.delta.writercompat.datafiles.{
+  DataFileAudit,
+  FileHistory,
+  FooterQuestion,
+  LiveFiles
+}
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, TableStates}
 
 import java.time.Instant
 
 /**
- * A version of a table, or one that a statement would make.
+ * A version of a table, or the version that a statement would make.
  *
  * @param clustering
  *   the columns that rows are clustered by
@@ -54,28 +58,38 @@ object SeenVersion {
     )
 }
 
-/** Reports on tables from their log, and never writes to it. */
+/** Makes reports on tables from their log; writes nothing. */
 final class TableInspector(spark: SparkSession) {
 
   private val profile = TableStates.profile(spark)
 
-  /** Everything that the rules find on a version of a table, by default the newest. */
+  /** The report on a version of a table, by default the newest. */
   def check(name: String, version: Option[Long]): TableReport = {
     val table = DeltaTables.find(spark, name)
     checked(ReportKind.Check, table, snapshotOf(table, version), _ => Nil)
   }
 
-  /** The same, and what the footers of the data files tell; at most `most` of them are opened. */
-  def verify(
+  /** The same, including the footers of at most `most` data files. */
+  def verify[R](
       name: String,
       version: Option[Long],
       most: Option[Long],
-      enabling: (DeltaTableV2, Snapshot) => EnablingFact
+      enabling: (DeltaTableV2, Snapshot) => FooterQuestion[R, EnablingFact]
   ): TableReport = {
     val table = DeltaTables.find(spark, name)
     val snapshot = snapshotOf(table, version)
-    val audit = DataFileAudit.run(spark, snapshot, stateOf(table, snapshot), most)
-    val sampled = audit.filesRead < audit.filesLive
+    val state = stateOf(table, snapshot)
+    val question = DataFileAudit.question(state, snapshot.numOfFiles)
+    val sampled = most.exists(_ < snapshot.numOfFiles)
+    // What it takes to switch the feature on depends on all files.
+    val (audit, exact) =
+      if (state.isEnabled || sampled)
+        DataFileAudit.run(spark, snapshot, state, question, most) -> None
+      else {
+        val both = question.and(enabling(table, snapshot))
+        val (audit, fact) = DataFileAudit.run(spark, snapshot, state, both, None)
+        audit -> Some(fact)
+      }
     val report =
       checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
     val published = if (version.isEmpty) SparkPublishing.problems(spark, table) else Nil
@@ -85,10 +99,9 @@ final class TableInspector(spark: SparkSession) {
       facts =
         if (sampled) report.facts
         else
-          report.facts.copy(enabling = report.facts.enabling match {
-            case on if on.verdict == Verdict.Enabled => on.copy(exact = true)
-            case _                                   => enabling(table, snapshot)
-          })
+          report.facts.copy(enabling =
+            exact.getOrElse(report.facts.enabling.copy(exact = true))
+          )
     )
   }
 
@@ -111,7 +124,7 @@ final class TableInspector(spark: SparkSession) {
     )
   }
 
-  /** What the rules find on a version and its files, besides what is known already. */
+  /** The findings on a version and its files, in addition to those given. */
   def findings(state: TableState, files: LiveFiles, known: Seq[Violation]): Seq[Finding] = {
     val weight = judgement(state, files)
     (state.violations ++ known ++ kept(state))
@@ -119,11 +132,11 @@ final class TableInspector(spark: SparkSession) {
       .toSeq ++ files.violations.map(_.finding(weight)) ++ files.elsewhere.map(_.finding)
   }
 
-  // Whoever gave the table the feature let it keep these names.
+  // The feature was switched on although the table has these names.
   private def kept(state: TableState): Seq[Violation] =
     if (state.moment == Moment.Changing) NameRules.NoReservedNames.ofExisting(state) else Nil
 
-  /** The version of the table that is asked for. */
+  /** The requested version of the table. */
   def snapshotOf(table: DeltaTableV2, version: Option[Long]): Snapshot = {
     val newest = table.update()
     version.filter(_ != newest.version).fold(newest) { wanted =>
@@ -153,7 +166,7 @@ final class TableInspector(spark: SparkSession) {
     )
   }
 
-  /** The report on one version, which may be one that is not there yet. */
+  /** The report on one version, which may not exist yet. */
   def report(
       kind: ReportKind,
       state: TableState,
@@ -188,12 +201,12 @@ final class TableInspector(spark: SparkSession) {
       findings
     )
 
-  /** How violations of this state weigh. */
+  /** The severities of violations of this state. */
   def judgement(state: TableState, files: LiveFiles): Judgement =
     new Judgement(state, hasFiles = files.files > 0)
 
-  // Only a table in the right layout may have its files in order as they are, and then the whole
-  // history tells whether it had that layout all along.
+  // Files can comply without a rewrite only if the names and ids of columns comply; the history
+  // shows whether they always did.
   private def provenance(
       table: DeltaTableV2,
       snapshot: Snapshot,

@@ -23,15 +23,15 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, PhysicalNames}
 import java.util.Locale
 import scala.util.Try
 
-/** A table as it is. */
+/** The current state of a table. */
 private final case class Existing(table: DeltaTableV2, snapshot: Snapshot, state: TableState)
 
-/** Tells what a statement or another schema would do to a table, and changes nothing. */
+/** Reports the rules that a statement or another schema would break; changes nothing. */
 final class WouldBreak(spark: SparkSession) {
 
   private val inspector = new TableInspector(spark)
 
-  /** What an ALTER, CREATE or REPLACE statement would do. */
+  /** The report on an ALTER, CREATE or REPLACE statement. */
   def statement(text: String): TableReport = {
     val report = spark.sessionState.sqlParser.parsePlan(text) match {
       case drop: AlterTableDropFeature =>
@@ -66,7 +66,7 @@ final class WouldBreak(spark: SparkSession) {
     }
     val door = Some(Remedy.Door.Sql(text))
     val remedies = report.findings.map(_.remedy)
-    // All that can be put right in the statement itself is put right at once.
+    // One remedy fixes all violations that can be fixed in the statement.
     val findings = report.findings.map { finding =>
       if (finding.remedy.changes.isEmpty) finding
       else finding.copy(remedy = Remedy.together(finding.remedy +: remedies, door))
@@ -74,13 +74,13 @@ final class WouldBreak(spark: SparkSession) {
     report.copy(statement = Some(text), findings = findings)
   }
 
-  /** The table that a statement is about, or the statement where that cannot be told. */
+  /** The table of a statement, or the statement if the table is unknown. */
   def tableIn(text: String): String =
     Try(nameIn(spark.sessionState.sqlParser.parsePlan(text))).toOption
       .filter(_.nonEmpty)
       .getOrElse(text)
 
-  /** What it would mean if the columns of the table were these, matched by name. */
+  /** The report on the table with these columns, matched by name. */
   def schema(name: String, schema: StructType): TableReport = {
     val before = existing(DeltaTables.find(spark, name))
     val metadata = before.snapshot.metadata
@@ -103,7 +103,7 @@ final class WouldBreak(spark: SparkSession) {
     changed(before, protocol, withIds, ChangeKind.Ordinary)
   }
 
-  /** The schema whose fields are, whatever their type, those of the table with the same path. */
+  /** The schema with the ids of the table for fields with the same path, whatever their type. */
   private def sameColumns(before: TableState, schema: StructType): StructType = {
     def lower(path: Seq[String]) = path.map(_.toLowerCase(Locale.ROOT))
     val known = before.nodes.filter(_.isField).map(node => lower(node.path) -> node.metadata).toMap
@@ -147,7 +147,7 @@ final class WouldBreak(spark: SparkSession) {
     )
   }
 
-  // Delta rewrites files before the commit that drops some features.
+  // For some features Delta rewrites files before the commit that drops them.
   private def withoutFeature(
       before: Existing,
       feature: String,
@@ -167,11 +167,11 @@ final class WouldBreak(spark: SparkSession) {
     changed(before, left, metadata, ChangeKind.DroppingFeature, refused)
   }
 
-  /** What the statement is refused for before it runs. */
+  /** The violations for which the statement is refused before it runs. */
   private def refusedAtOnce(plan: LogicalPlan): Seq[Violation] =
     DryRun(spark.sessionState.executePlan(plan).assertAnalyzed()).violations
 
-  /** What the rules find if an existing table is changed to this. */
+  /** The findings if an existing table is changed to this state. */
   private def changed(
       before: Existing,
       protocol: Protocol,
@@ -210,7 +210,7 @@ final class WouldBreak(spark: SparkSession) {
     }
   }
 
-  /** The statement came to a commit. */
+  /** The statement would make a commit. */
   private def reached(intended: Intended, violations: Seq[Violation]): TableReport = {
     val snapshot = intended.snapshot
     val isNew = snapshot.version < 0
@@ -242,7 +242,7 @@ final class WouldBreak(spark: SparkSession) {
     )
   }
 
-  /** The statement came to no commit, so that the table stays as it is. */
+  /** The statement would make no commit, so the table would not change. */
   private def unchanged(table: Existing, violations: Seq[Violation]): TableReport = {
     val files = LiveFiles.of(table.snapshot, table.state)
     val refusals = violations.map(Finding.of(table.state, _, Severity.Error))
@@ -255,7 +255,7 @@ final class WouldBreak(spark: SparkSession) {
     )
   }
 
-  // Only Delta's own objections to a table that is there say something about the table.
+  // Only errors of Delta about an existing table are findings.
   private def failed(plan: LogicalPlan, failure: Throwable): TableReport = failure match {
     case e: SparkThrowable if Option(e.getCondition).exists(_.startsWith("DELTA_")) =>
       val report = unchanged(existing(plan), Nil)

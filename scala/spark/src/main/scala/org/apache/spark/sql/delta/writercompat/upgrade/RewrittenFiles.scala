@@ -24,11 +24,11 @@ import java.util.UUID
 import scala.util.control.NonFatal
 
 /**
- * Data files written anew, which no commit refers to yet.
+ * Data files that hold the rows of others, and that no commit has added yet.
  *
  * @param added
- *   the new files, as a commit adds them; they have no tags of the clustering of the old ones,
- *   which the next OPTIMIZE makes anew
+ *   the new files, as a commit adds them. They lack the clustering tags of the old files, which the
+ *   next OPTIMIZE sets
  * @param folder
  *   the folder below the table's own that holds these files and nothing else
  */
@@ -37,12 +37,12 @@ final case class RewrittenFiles(added: Seq[AddFile], folder: String)
 object RewrittenFiles {
 
   /**
-   * Writes the rows of live files anew, under the metadata and protocol of the transaction.
+   * Writes the rows of live files to new files, under the metadata and protocol of the transaction.
    *
    * The rows are those that a reader of the version sees: without the deleted ones, with the
-   * partition values of the log. A column whose type is wider in the new metadata is widened. The
-   * transaction is only asked; what to commit is up to the caller, who names the folder if it does
-   * not come to that, see [[orphaning]].
+   * partition values of the log. A column whose type is wider in the new metadata is widened. Nothing
+   * is committed: the caller commits the files, and names the folder in an error if it cannot, see
+   * [[orphaning]].
    *
    * @param from
    *   the version whose files they are
@@ -60,14 +60,14 @@ object RewrittenFiles {
       val timestamps = from.metadata.physicalPartitionSchema.collect {
         case field if field.dataType == TimestampType => field.name
       }.toSet
-      // Delta's writer makes text of partition values, which is the same for two instants where
-      // clocks go back.
+      // Delta's writer turns partition values into text in the session's time zone. When clocks go
+      // back, two instants have the same text.
       if (timestamps.nonEmpty)
         session.sessionState.conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
       session.withActive {
         liveRows(session, from, files) ->
           Described(session, s"Writing ${files.size} data file(s) of $table anew") {
-            // What the statistics say is not needed to read the files, and may be much.
+            // The statistics are not needed to read the files, and may be long.
             val lean = files.map(file => inUtc(spark, timestamps)(Copies.of(file, "stats" -> null)))
             val data = from.deltaLog.createDataFrame(from, lean, actionTypeOpt = Some("Upgrade"))
             new IntoFolder(txn, folder)
@@ -82,7 +82,7 @@ object RewrittenFiles {
     RewrittenFiles(added, folder)
   }
 
-  /** The folders of a table with files written anew that no version refers to. */
+  /** The folders of a table that hold rewritten files and that no version refers to. */
   def orphans(snapshot: Snapshot): Seq[String] = {
     val root = snapshot.deltaLog.dataPath
     val found = root
@@ -106,7 +106,7 @@ object RewrittenFiles {
 
   private val prefix = "rewritten-"
 
-  /** Runs what is to commit the files of a folder, and names the folder if that fails. */
+  /** Runs a step towards the commit of the files in a folder; if it fails, the error names the folder. */
   def orphaning[T](table: String, folder: String)(body: => T): T =
     try body
     catch {
@@ -114,10 +114,10 @@ object RewrittenFiles {
     }
 
   /**
-   * A session like this one in which each task reads one file, or one piece of a large one, and so
-   * writes one: the files stay as they were laid out, and a task needs no sort.
+   * A session like this one in which each task reads one file, or one piece of a large one, and
+   * writes one file. So rows stay clustered as they were, and no task sorts.
    *
-   * What may leave out rows is off.
+   * Settings that let readers skip damaged or missing files are off.
    */
   private def sessionFor(spark: SparkSession, sizes: Seq[Long]): SparkSession = {
     val session = castToImpl(spark).cloneSession()
@@ -129,7 +129,7 @@ object RewrittenFiles {
       conf.getConf(DeltaSQLConf.DELTA_OPTIMIZE_MAX_FILE_SIZE)
     )
     conf.setConf(SQLConf.FILES_MAX_PARTITION_BYTES, piece)
-    // A file that costs as much to open as a piece to read has a task of its own.
+    // With this, Spark packs no two files into one task.
     conf.setConf(SQLConf.FILES_OPEN_COST_IN_BYTES, piece)
     conf.unsetConf(SQLConf.FILES_MAX_PARTITION_NUM)
     conf.setConf(SQLConf.MAX_CONCURRENT_OUTPUT_FILE_WRITERS, 1)
@@ -139,7 +139,8 @@ object RewrittenFiles {
     session
   }
 
-  // A time without a zone is in that of the reader, which is not that of the writer here.
+  // Delta reads a time without a zone in the zone of the session, and the session that writes has
+  // UTC.
   private def inUtc(reader: SparkSession, timestamps: Set[String])(file: AddFile): AddFile =
     if (timestamps.isEmpty) file
     else {
@@ -154,7 +155,7 @@ object RewrittenFiles {
       Copies.of(file, "partitionValues" -> values)
     }
 
-  // Large enough that a file is split only where cores would wait for work otherwise.
+  // Large enough that files are split only if there are fewer of them than cores can work on.
   private[writercompat] def pieceSize(
       bytes: Long,
       cores: Int,
@@ -175,7 +176,9 @@ object RewrittenFiles {
       }
     }: _*)
 
-  // By the footers, as the log may be wrong on a file that is to be written anew.
+  // By the row counts of the footers, because the log may be wrong about a file that has to be
+  // rewritten. They are read again here: the scan that chose the files may be an older one, and a
+  // missing file is to be named before anything is written.
   private def liveRows(spark: SparkSession, from: Snapshot, files: Seq[AddFile]): Long = {
     val context = spark.sparkContext
     val folder = from.deltaLog.dataPath.toString
@@ -184,10 +187,10 @@ object RewrittenFiles {
     val tasks = math.min(files.size / filesPerTask + 1, context.defaultParallelism * tasksPerCore)
     val stored = Described(spark, s"Counting the rows of ${files.size} data file(s)") {
       context
-        .parallelize(files.map(_.path), tasks)
-        .map { path =>
+        .parallelize(files.map(file => file.path -> file.size), tasks)
+        .map { case (path, size) =>
           Footers
-            .read(folder, path, hadoop.value.value)
+            .read(folder, path, hadoop.value.value, Some(size))
             .fold(
               unreadable => Left(s"$path: ${unreadable.reason} (${unreadable.detail})"),
               footer => Right(footer.rowCount)
@@ -206,7 +209,7 @@ object RewrittenFiles {
   private val filesPerTask = 32
   private val tasksPerCore = 16
 
-  /** Writes files as the transaction would, into a folder of their own; it is never committed. */
+  /** Writes files as the transaction would, but into their own folder; it is never committed. */
   private final class IntoFolder(txn: OptimisticTransaction, folder: String)
       extends GuardedTransaction(txn.deltaLog, txn.catalogTable, txn.snapshot) {
 

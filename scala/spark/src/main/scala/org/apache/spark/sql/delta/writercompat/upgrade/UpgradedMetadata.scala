@@ -20,13 +20,13 @@ import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 object UpgradedMetadata {
 
   /**
-   * The metadata with the feature: by id, with the ids that fields have, and new ones above all
-   * that were ever given for fields, elements, keys and values without.
+   * The metadata with the feature: column mapping by id. Fields keep the ids that they have; fields,
+   * elements, keys and values without an id get one above the highest that was ever given out.
    *
    * @param widening
    *   whether bytes and shorts become ints
    * @param dropped
-   *   the metadata of fields that is left out
+   *   the keys that are removed from the metadata of fields
    */
   def of(
       metadata: Metadata,
@@ -34,13 +34,13 @@ object UpgradedMetadata {
       widening: Boolean,
       dropped: Set[String] = Set.empty
   ): Metadata = {
-    // Without mapping, Delta finds nothing by an id that the schema may be left with.
+    // Without column mapping, ids that are left in the schema have no effect, and are not kept.
     val known =
       if (metadata.columnMappingMode != NoMapping) metadata.schema
       else DeltaColumnMapping.dropColumnMappingMetadata(metadata.schema)
     val schema = SchemaMergingUtils.transformColumns(known) { (_, field, _) =>
       val plain = dropped.foldLeft(new MetadataBuilder().withMetadata(field.metadata))(_.remove(_))
-      // A file that is stored otherwise than Iceberg reads it cannot stay.
+      // A file that needs such a type change to be read cannot stay.
       field.copy(metadata = TypePromotion.withoutUnreadable(plain.build()))
     }
     val configured = metadata.copy(
@@ -57,7 +57,7 @@ object UpgradedMetadata {
     PhysicalNames.followIds(withIds, settled = Set.empty)
   }
 
-  /** The protocol for that metadata, without what nothing uses any more and nobody may have. */
+  /** The protocol for that metadata, without forbidden features that nothing uses any more. */
   def protocol(
       spark: SparkSession,
       before: Protocol,
@@ -71,7 +71,7 @@ object UpgradedMetadata {
     upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- contract.features.leftOut))
   }
 
-  // The files with such a field are all written anew, so how its type came about is past.
+  // All files with such a field are rewritten, so none is older than the new type.
   private def widened(schema: StructType): StructType = StructType(schema.fields.map { field =>
     val dataType = widened(field.dataType)
     if (dataType == field.dataType) field

@@ -11,7 +11,6 @@ import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
 import org.apache.spark.sql.delta.writercompat.guard.GuardedTransaction
 import org.apache.spark.sql.delta.writercompat.report.{SeenVersion, TableInspector}
 import org.apache.spark.sql.functions.{broadcast, col}
-import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.contract.{Moment, Profile, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -35,14 +34,16 @@ import org.slf4j.LoggerFactory
 import org.apache.spark.sql.delta.writercompat.datafiles.{
   AddFiles,
   DataActions,
-  DataFileAudit,
-  LiveFiles
+  FooterJudge,
+  FooterQuestion,
+  FooterScan,
+  LiveFiles,
+  ScannedFile
 }
 import org.apache.spark.sql.delta.writercompat.read.{
   Copies,
   DeltaTables,
   Described,
-  Footers,
   MalformedLog,
   Sessions,
   TableStates
@@ -54,11 +55,11 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 /**
- * Switches the feature on for a table that exists, in one commit: the log is laid out anew, and
- * data files that cannot stay are written anew before it.
+ * Switches the feature on for a table that exists, in one commit. The commit gives columns and live
+ * files new physical names; data files that cannot stay are rewritten before it.
  *
  * @param request
- *   what the user lets it do
+ *   what the user allows
  */
 final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: UpgradeRequest) {
 
@@ -68,7 +69,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   private val name = TableStates.nameOf(table)
 
-  /** What is to be done, and what stands in the way; nothing is written. */
+  /** What is to be done, and what prevents it; nothing is written. */
   def plan(): TableReport = {
     val snapshot = table.update()
     if (isOn(snapshot)) {
@@ -93,10 +94,21 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  /** What it takes at a version of the table, after a look at all its files. */
-  def enabling(snapshot: Snapshot): EnablingFact = planOf(judge(snapshot, None)).enabling
+  /** What it takes to switch the feature on at a version, by the footers of all files. */
+  def enabling(snapshot: Snapshot): FooterQuestion[Vector[FileVerdict], EnablingFact] = {
+    val target = Target(snapshot)
+    new FooterQuestion[Vector[FileVerdict], EnablingFact](
+      target.judge,
+      { found =>
+        val verdicts = Upgrading.known(Looked.at(snapshot, target.from.profile))(
+          Upgrading.sharingReasons(found)
+        )
+        planOf(Judged(snapshot, target, verdicts)).enabling
+      }
+    )
+  }
 
-  /** Does what [[plan]] tells, or refuses with it. */
+  /** Does what [[plan]] says, or is refused for it. */
   def run(): UpgradeResult = {
     val snapshot = table.update()
     if (isOn(snapshot)) {
@@ -117,7 +129,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       )
     } else {
       val judged = judge(snapshot, None)
-      // Nothing is taken away for an upgrade that cannot be.
+      // Before anything is dropped, it must be known that the upgrade works after it.
       val plan = planOf(judged)
       refuse(plan)
       takeAway(plan.dropped)
@@ -142,7 +154,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       }
     }
 
-  // How often others may commit between a look at the table and the commit.
+  // How often it is tried again because others have committed since the table was read.
   private val attempts = 10
 
   @tailrec
@@ -176,7 +188,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
         case guarded: GuardedTransaction => guarded
         case other => throw new IllegalStateException(s"${other.getClass} is not guarded")
       }
-    transaction.upgradeTo(judged.target.metadata, judged.target.protocol)
+    transaction.upgradeTo(judged.target.metadata, judged.target.protocol, judged.entered)
     transaction
   }
 
@@ -197,10 +209,10 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  /** A version that was made, and what failed afterwards. */
+  /** A version that was committed, and what failed after the commit. */
   private case class Made(version: Long, warnings: Seq[String])
 
-  // Delta makes this commit the next version or none at all; then nothing has been written.
+  // Delta commits this as the next version, or writes nothing and fails.
   private def tryCommit(
       judged: Judged,
       transaction: GuardedTransaction,
@@ -210,8 +222,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val target = judged.target
     val actions = target.clustering.iterator ++
       written.iterator.flatMap(_.removed) ++
-      written.iterator.flatMap(_.result.added) ++
-      judged.entered
+      written.iterator.flatMap(_.result.added)
     val set = target.metadata.configuration.filterNot { case (key, value) =>
       snapshot.metadata.configuration.get(key).contains(value)
     }
@@ -260,7 +271,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  // The commit stands, so nothing of this is an error any more.
+  // The commit is made, so what fails from here on is a warning.
   private def result(judged: Judged, made: Made, written: Seq[Written]): UpgradeResult = {
     val found =
       try Right(if (written.isEmpty) Nil else RewrittenFiles.orphans(table.update()))
@@ -311,7 +322,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
     val from: TableState = inspector.stateOf(name, snapshot.protocol, snapshot.metadata)
 
-    // Without files, a change of types is nothing that an upgrade has to make unasked.
+    // Types are changed only for the sake of files that have to be rewritten, or if asked.
     val metadata: Metadata = UpgradedMetadata.of(
       snapshot.metadata,
       from.contract,
@@ -343,20 +354,24 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
         clustering.flatMap(shown.of).toSeq.flatMap(to.contract.rules.check(to, _))
     }
 
+    /** Finds the files that cannot stay, and those whose row count the log lacks. */
+    def judge: FooterJudge[Vector[FileVerdict]] =
+      new VerdictJudge(from.copy(asItIs = None), to.copy(asItIs = None), rekeying)
+
     def sameAs(other: Target): Boolean =
       metadata == other.metadata && protocol == other.protocol
 
-    /** Whether files are judged alike for both. */
+    /** Whether a file gets the same verdict for both. */
     def judgesAs(other: Target): Boolean =
       from.schema == other.from.schema && to.schema == other.to.schema &&
         from.mappingMode == other.from.mappingMode &&
         to.partitionColumns == other.to.partitionColumns && to.maxColumnId == other.to.maxColumnId
   }
 
-  /** Which live files of a version are not in the log as they should be. */
+  /** A version, and its live files that cannot stay or lack a row count. */
   private case class Judged(snapshot: Snapshot, target: Target, verdicts: Seq[FileVerdict]) {
 
-    /** Those of which the log only lacks the row count, and those that cannot stay. */
+    /** Files whose row count the log lacks, and files that cannot stay. */
     val (counted, failing) = verdicts.partition(_.stays)
 
     lazy val failingFiles: Set[FileKey] = failing.iterator.map(_.file).toSet
@@ -368,8 +383,8 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       joined(verdicts, "left_semi").collect().toSeq
 
     /**
-     * The other live files that the log is to have otherwise than it has them; never all of them at
-     * once.
+     * The files that stay, but whose log entries change: under new names, or with a row count. They
+     * are streamed, so the driver never holds all of them.
      */
     def entered: Iterator[AddFile] =
       if (target.renaming.isEmpty && counted.isEmpty) Iterator.empty
@@ -389,7 +404,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  /** Looks at the live files of a version; at those only that an earlier look has not seen. */
+  /** Judges the live files of a version; with an earlier result, only those that are new in it. */
   private def judge(snapshot: Snapshot, earlier: Option[Judged]): Judged = {
     val target = Target(snapshot)
     MalformedLog.refusePassedOver(name, snapshot)
@@ -416,30 +431,13 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  private def verdicts(target: Target, files: Dataset[AddFile], count: Long): Seq[FileVerdict] =
-    if (count == 0) Nil
-    else
-      Described(spark, s"Reading the footers of $name") {
-        val configuration = spark.sparkContext
-          .broadcast(new SerializableConfiguration(table.deltaLog.newDeltaHadoopConf()))
-        val task = new VerdictTask(
-          target.from,
-          target.to,
-          target.rekeying,
-          table.deltaLog.dataPath.toString,
-          configuration
-        )
-        val known = mutable.HashMap.empty[Seq[FileReason], Seq[FileReason]]
-        files
-          .repartition(DataFileAudit.tasks(spark, count))
-          .mapPartitions(task)(Encoders.product[FileVerdict])
-          .collect()
-          .toSeq
-          // Thousands of files may have the same reasons.
-          .map(verdict =>
-            verdict.copy(reasons = known.getOrElseUpdate(verdict.reasons, verdict.reasons))
-          )
-      }
+  private def verdicts(target: Target, files: Dataset[AddFile], count: Long): Seq[FileVerdict] = {
+    val question = new FooterQuestion[Vector[FileVerdict], Seq[FileVerdict]](
+      target.judge,
+      Upgrading.sharingReasons(_)
+    )
+    FooterScan.run(spark, name, table.deltaLog, files, count, question)
+  }
 }
 
 object Upgrading {
@@ -449,13 +447,21 @@ object Upgrading {
     s"The commit is made, but $what failed: $text"
   }
 
-  // Whoever plans runs next, and many tables are all planned before the first is run.
+  // A plan is mostly followed by the upgrade, sometimes after plans for many other tables.
   private val verdicts: Cache[Looked, Seq[FileVerdict]] = CacheBuilder
     .newBuilder()
     .concurrencyLevel(1)
     .weigher((_: Looked, found: Seq[FileVerdict]) => found.size + 1)
     .maximumWeight(100000)
     .build()
+
+  // Thousands of files may have the same reasons, each in a list of its own.
+  private def sharingReasons(verdicts: Seq[FileVerdict]): Seq[FileVerdict] = {
+    val known = mutable.HashMap.empty[Seq[FileReason], Seq[FileReason]]
+    verdicts.map(verdict =>
+      verdict.copy(reasons = known.getOrElseUpdate(verdict.reasons, verdict.reasons))
+    )
+  }
 
   private def known(version: Looked)(look: => Seq[FileVerdict]): Seq[FileVerdict] =
     Option(verdicts.getIfPresent(version)).getOrElse {
@@ -464,13 +470,13 @@ object Upgrading {
       found
     }
 
-  /** What a table with the feature breaks. */
-  // Nothing but a change of the table itself is run unasked.
+  // Nothing but a change of the table itself is run without being asked for.
   private def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
     case alteration: Alteration => alteration.statements.foreach(Sessions.verbatim(spark, _))
     case other => throw new IllegalStateException(s"an upgrade cannot take away: ${other.text}")
   }
 
+  /** The rules that a table with the feature breaks. */
   private def broken(report: TableReport): Seq[Finding] =
     report.findings.filter(_.severity == Severity.Error)
 
@@ -500,7 +506,7 @@ object Upgrading {
   }
 }
 
-/** A version of a table whose files were looked at; data files never change. */
+/** The key of a result: a version of a table, whose data files never change. */
 private final case class Looked(
     folder: String,
     table: String,
@@ -520,27 +526,36 @@ private object Looked {
   )
 }
 
-/** Files written anew, and those they take the place of. */
+/** Rewritten files, and the files that they replace. */
 private final case class Written(
     sources: Seq[FileKey],
     removed: Seq[RemoveFile],
     result: RewrittenFiles
 )
 
-/** Enters a live file again under other physical names. */
+/** Gives the log entry of a live file other physical names. */
 private[writercompat] final class Rekeying(renaming: Renaming)
     extends (AddFile => AddFile)
     with Serializable {
 
-  override def apply(file: AddFile): AddFile = Copies.of(
-    file,
-    "partitionValues" -> Option(file.partitionValues).map(renaming.partitionValues).orNull,
-    "stats" -> renaming.statistics(file.stats),
-    "dataChange" -> false
-  )
+  override def apply(file: AddFile): AddFile =
+    Copies.of(values(file), "stats" -> renaming.statistics(file.stats), "dataChange" -> false)
+
+  /** The file with its partition values under the new names. */
+  def values(file: AddFile): AddFile =
+    if (renaming.isEmpty) file
+    else
+      Copies.of(
+        file,
+        "partitionValues" -> Option(file.partitionValues).map(renaming.partitionValues).orNull
+      )
+
+  /** What the rules ask of its statistics under the new names, without making their text. */
+  def statistics(file: AddFile, renamed: TableState): Option[FileStatistics] =
+    renaming.parsed(file.stats, renamed.physicalNames)
 }
 
-/** Enters a file with the number of its rows, if the log does not tell. */
+/** Gives the log entry of a live file other physical names, and the row count that it lacks. */
 private final class Entering(rekeying: Rekeying, rowCounts: Broadcast[Map[String, Long]])
     extends (AddFile => AddFile)
     with Serializable {
@@ -557,34 +572,30 @@ private object Entering {
     Copies.of(file, "stats" -> FileStatistics.withRowCount(file.stats, rows))
 }
 
-/** Reads the footers of some files on an executor, and tells of those that cannot stay. */
-private final class VerdictTask(
-    from: TableState,
-    to: TableState,
-    rekeying: Rekeying,
-    folder: String,
-    configuration: Broadcast[SerializableConfiguration]
-) extends (Iterator[AddFile] => Iterator[FileVerdict])
-    with Serializable {
+/** Tells which files cannot stay, or need a row count in the log. */
+private final class VerdictJudge(from: TableState, to: TableState, rekeying: Rekeying)
+    extends FooterJudge[Vector[FileVerdict]] {
 
-  override def apply(files: Iterator[AddFile]): Iterator[FileVerdict] = {
-    val upgrade = new FileUpgrade(from, to)
-    val shown = new DataActions(to)
-    files.flatMap { file =>
-      val footer = Footers.read(folder, file.path, configuration.value.value)
-      val entered = rekeying(file)
-      val logged = shown.of(entered)
-      val rowCount = footer.toOption.map(_.rowCount).filter { _ =>
-        logged.statistics.forall(_.rowCount.isEmpty)
-      }
-      val added = rowCount.foldLeft(logged) { (added, rows) =>
-        added.copy(statistics = shown.statistics(Entering.counted(entered, rows)))
-      }
-      val reasons = upgrade.reasons(added, file.size, footer)
-      Option.when(reasons.nonEmpty || rowCount.nonEmpty) {
-        val vector = Option(file.deletionVector).map(_.uniqueId)
-        FileVerdict(FileKey(file.path, vector), file.size, reasons, rowCount)
-      }
+  @transient private lazy val upgrade = new FileUpgrade(from, to)
+  @transient private lazy val shown = new DataActions(to)
+
+  override def none: Vector[FileVerdict] = Vector.empty
+
+  override def plus(some: Vector[FileVerdict], more: Vector[FileVerdict]): Vector[FileVerdict] =
+    some ++ more
+
+  override def judge(scanned: ScannedFile): Vector[FileVerdict] = {
+    val file = scanned.logged
+    val inLog = rekeying.statistics(file, to)
+    val missing =
+      if (inLog.exists(_.rowCount.isDefined)) None else scanned.footer.toOption.map(_.rowCount)
+    val statistics = missing.fold(inLog)(FileStatistics.parsedWithRowCount(file.stats, inLog, _))
+    val reasons =
+      upgrade.reasons(shown.ofLive(rekeying.values(file), statistics), file.size, scanned.footer)
+    if (reasons.isEmpty && missing.isEmpty) none
+    else {
+      val vector = Option(file.deletionVector).map(_.uniqueId)
+      Vector(FileVerdict(FileKey(file.path, vector), file.size, reasons, missing))
     }
   }
 }

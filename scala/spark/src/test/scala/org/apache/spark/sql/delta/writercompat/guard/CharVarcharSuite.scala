@@ -58,7 +58,7 @@ class CharVarcharSuite extends PublishedSuite {
     assert(rows(s"SELECT * FROM ${table.name}") == Set("[a,b  ]"))
   }
 
-  test("whoever writes, Delta and Iceberg show the same") {
+  test("for every writer, Delta and Iceberg show the same") {
     val table = create()
     val source = managed()
     sql(s"CREATE TABLE ${source.name} USING delta AS ${row(1)}")
@@ -193,7 +193,7 @@ class CharVarcharSuite extends PublishedSuite {
     assert(rows(s"SELECT * FROM iceberg_writer_compat_verify('${table.name}')") == Set.empty)
   }
 
-  test("an upgrade writes files anew whose CHAR values may not be filled up") {
+  test("an upgrade rewrites files whose CHAR values may not be padded") {
     val table = create("'delta.columnMapping.mode' = 'id', 'delta.enableIcebergCompatV2' = 'true'")
     sql(s"INSERT INTO ${table.name} ${row(1)}")
     def upgrade(rewrite: Boolean) = Upgrading.of(spark, table.name, "auto", rewrite, Nil).run()

@@ -7,7 +7,7 @@ import org.icebergwritercompat.testing.TestTable
 
 import scala.util.{Failure, Success}
 
-/** Two writers on one table: whoever loses is judged against what won. */
+/** Two writers on one table: the one that loses is checked against the commit that won. */
 class ConcurrencySuite extends TableSuite {
 
   private def logOf(table: TestTable): DeltaLog =
@@ -86,7 +86,7 @@ class ConcurrencySuite extends TableSuite {
   }
 
   /**
-   * Somebody who commits first.
+   * A writer that commits first.
    *
    * @param table
    *   a table as it is before

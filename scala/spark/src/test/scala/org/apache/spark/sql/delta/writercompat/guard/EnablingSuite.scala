@@ -142,7 +142,7 @@ class EnablingSuite extends TableSuite {
     }
   }
 
-  test("a program enables and disables by name and by path, and is told what it did") {
+  test("a program enables and disables by name and by path, and gets the result") {
     val table = plain(rows = false)
     assert(!IcebergWriterCompat.isEnabled(spark, table.name))
     assert(IcebergWriterCompat.enable(spark, table.name))

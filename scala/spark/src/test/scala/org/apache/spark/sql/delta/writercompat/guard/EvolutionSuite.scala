@@ -15,7 +15,7 @@ class EvolutionSuite extends TableSuite {
   private def ids(table: TestTable): Set[Long] =
     fields(table).values.flatMap(field => (field.id +: field.nestedIds).flatten).toSet
 
-  /** Runs a change, which must only give out ids that nobody had. */
+  /** Runs a change, which must assign only new ids. */
   private def evolve(table: TestTable)(change: => Unit): Unit = {
     val (before, idsBefore) = (maxColumnId(table), ids(table))
     change

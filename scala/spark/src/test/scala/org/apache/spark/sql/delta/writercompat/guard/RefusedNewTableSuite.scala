@@ -35,7 +35,7 @@ class RefusedNewTableSuite extends TableSuite {
   // By name alone: other suites leave tables whose log cannot be read.
   private def tableCount: Long = spark.sql("SHOW TABLES").count()
 
-  /** Runs what is refused in a new place and over an empty folder that somebody has made. */
+  /** Runs a refused statement in a new folder, and in an empty existing folder. */
   private def leavesNothing(statement: TestTable => Any, tables: => TestTable): Unit =
     Seq(false, true).foreach { exists =>
       val table = tables

@@ -360,7 +360,7 @@ class RemedySuite extends TableSuite {
     assertCompliant(table)
   }
 
-  test("a writer of DataFrames is told what to call, and no table that lacks something") {
+  test("for a DataFrame writer the remedy names the calls, not an incomplete statement") {
     val table = managed()
     val error = refused(table) {
       spark

@@ -57,7 +57,7 @@ class ReservedNamesSuite extends UpgradeTests {
   )
 
   for ((mode, properties) <- modes) {
-    test(s"a table of mode $mode is told in the plan, refused, and enabled once it is renamed") {
+    test(s"a table of mode $mode is in the plan, refused, and enabled after the rename") {
       val table = existing(properties)
       def found(report: TableReport) =
         errors(report).map(finding => finding.rule -> finding.remedy.text)
@@ -146,7 +146,7 @@ class ReservedNamesSuite extends UpgradeTests {
     assertCompliant(table)
   }
 
-  test("a table that has the feature already is warned of, and mended by the statement") {
+  test("for a table with the feature there is a warning, and the remedy fixes it") {
     val table = compliant()
     val broken = ForeignFiles.committed(table) { copy =>
       val metadata = copy.log.metadata.deepCopy[ObjectNode]()
@@ -163,7 +163,7 @@ class ReservedNamesSuite extends UpgradeTests {
     )
     assert(!result.get("changed").asBoolean)
     assert(result.get("warnings").get(0).asText.endsWith(finding.remedy.sql.last))
-    // Whoever has the table goes on writing it.
+    // The table remains writable.
     sql(s"DELETE FROM ${broken.name} WHERE id = 0")
     val copyOfIt = intercept[IcebergWriterCompatException] {
       sql(s"CREATE TABLE ${managed().name} SHALLOW CLONE ${broken.name}")

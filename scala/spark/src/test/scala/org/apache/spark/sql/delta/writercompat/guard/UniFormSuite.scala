@@ -141,7 +141,7 @@ class UniFormSuite extends PublishedSuite {
     assertCompliant(filled)
   }
 
-  test("what somebody else has given both is written on, and published by neither twice") {
+  test("a table that got both from another program can be written, and is published once") {
     val table = byPath()
     compliant(table)
     store(table, formats, "iceberg")
@@ -155,7 +155,7 @@ class UniFormSuite extends PublishedSuite {
     assert(isUniForm(sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($publishing)")))
     assert(!Files.exists(table.folder.resolve("metadata")))
     assert(table.log.version == commits)
-    // A copy would come by it anew, and so would a table that goes back to such a version.
+    // A copy would get it again, and so would a table that is restored to such a version.
     val copy = byPath()
     val offered = fixOf(refusedFor(wrong, "B13", copy) {
       sql(s"CREATE TABLE ${copy.name} SHALLOW CLONE ${table.name}")

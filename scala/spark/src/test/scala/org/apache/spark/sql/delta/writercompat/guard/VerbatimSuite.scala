@@ -8,7 +8,7 @@ import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
 import org.apache.spark.sql.delta.writercompat.read.Sessions
 
-/** Names that look like variables of Spark's are taken to the letter. */
+/** Names that look like variables of Spark are not substituted. */
 class VerbatimSuite extends UpgradeTests {
 
   private def verbatim(statement: String): Unit = {
@@ -48,7 +48,7 @@ class VerbatimSuite extends UpgradeTests {
         s"SELECT DISTINCT table_name FROM iceberg_writer_compat_check(${whole.replace("${", "$' '{")})"
       )
       assert(twoPieces.collect().map(_.getString(0)).toSeq == Seq(name))
-      // What is offered says first that it is meant to the letter.
+      // The remedy first switches the substitution off.
       val fix = report.findings.find(_.rule == "B8").get.remedy.text
       val statement = s"ALTER TABLE $name DROP CONSTRAINT c1"
       assert(fix == s"SET spark.sql.variable.substitute=false\n$statement")

@@ -137,7 +137,7 @@ class WrittenFilesSuite extends TableSuite {
     }
   }
 
-  test("each setting that the page tells of leaves files as the page says, and the rows") {
+  test("with each setting of the page the files are as the page says, and the rows unchanged") {
     val table = created()
     sql(s"INSERT INTO ${table.name} $twoRows")
     val usual = parts(added(table).head)

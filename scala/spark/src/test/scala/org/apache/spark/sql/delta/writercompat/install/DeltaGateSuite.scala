@@ -77,7 +77,7 @@ class DeltaGateSuite extends AnyFunSuite {
 
   test("whatever a join point watches is there") {
     val fingerprints = new Fingerprints(classes)
-    // That nobody does these is what is watched.
+    // The join point watches that these have no callers.
     val noCallers = Set[Watched](
       Watched.Callers("commands/VacuumCommandImpl", "getValidFilesFromSnapshot"),
       Watched.Callers("io/delta/exceptions/MetadataChangedException", "catch"),
@@ -158,7 +158,7 @@ class DeltaGateSuite extends AnyFunSuite {
     assert(
       differences == Seq(
         "join point prepare-commit: OptimisticTransactionImpl.prepareCommit; otherwise ordinary " +
-          "commits would be unchecked"
+          "commits would not be checked"
       )
     )
   }

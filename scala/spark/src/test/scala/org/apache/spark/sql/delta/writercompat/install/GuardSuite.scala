@@ -16,7 +16,7 @@ import java.nio.file.Files
 import java.util.concurrent.{Callable, Executors, TimeUnit}
 import scala.jdk.CollectionConverters._
 
-/** Nobody gets around the guard. */
+/** The guard cannot be bypassed. */
 class GuardSuite extends TableSuite {
 
   private def log(table: TestTable): DeltaLog = DeltaLog.forTable(spark, table.folder.toString)
@@ -92,7 +92,7 @@ class GuardSuite extends TableSuite {
 
   private val reset = NoOpTransactionExecutionObserver
 
-  test("an observer that somebody sets sees everything, and is guarded") {
+  test("an observer that is set by other code sees everything, and is guarded") {
     val table = compliant()
     val observer = new RecordingObserver
     TransactionExecutionObserver.withObserver(observer) {
@@ -179,7 +179,7 @@ class GuardSuite extends TableSuite {
     assertCompliant(table)
   }
 
-  test("a part of a transaction conflicts with whoever removes what it has read") {
+  test("a part of a transaction conflicts with a commit that removes what it has read") {
     val table = compliant()
     val whole = log(table).startTransaction(None)
     val files = whole.filterFiles(Nil, keepNumRecords = true)
@@ -238,7 +238,7 @@ class GuardSuite extends TableSuite {
   }
 
   // Delta itself sees this: the property is not among those that may change under a writer.
-  test("whoever loses a race against the feature is refused as for any change of metadata") {
+  test("a writer that loses a race against the feature fails as for any change of metadata") {
     val table = plain(rows = false)
     val late = log(table).startTransaction(None)
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($on)")

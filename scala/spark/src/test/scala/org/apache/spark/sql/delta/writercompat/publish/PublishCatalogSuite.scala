@@ -328,7 +328,7 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
       }
     }
 
-    test(s"$kind: a name whose metadata is gone is told as such, and taken when asked for") {
+    test(s"$kind: an entry whose metadata is missing is reported, and replaced on request") {
       in(settings()) {
         val table = created(s"$on, 'icebergWriterCompat.publish' = 'true'")
         insert(table, 1)
@@ -403,7 +403,7 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     }
   }
 
-  /** The entry of the catalog cannot be read; what is offered mends it. */
+  /** The entry of the catalog cannot be read; the remedy fixes it. */
   private def assertBegunAnew(table: TestTable): Unit = {
     val problems = status(table).get("problems")
     assert(problems.size == 1)

@@ -117,7 +117,7 @@ class PublishHookSuite extends PublishedSuite {
     assertPublished(table)
     create("CREATE OR REPLACE", 2)
     assertPublished(table)
-    // Nobody has said that it is not to be published any more.
+    // The property was not removed.
     sql(s"CREATE OR REPLACE TABLE ${table.name} USING delta AS SELECT 3 AS id")
     assertPublished(table)
     spark.sql("SELECT 4 AS id").write.format("delta").mode("overwrite").saveAsTable(table.name)
@@ -229,7 +229,7 @@ class PublishHookSuite extends PublishedSuite {
     Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("r-xr-xr-x"))
     try assert(problems(table).head._1.endsWith("metadata cannot be written to by this user."))
     finally { Files.setPosixFilePermissions(folder, permissions); () }
-    // Who publishes by hand is told the lag alone.
+    // Without the property, only the lag is reported.
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'false')")
     assert(status(table).get("lag").asLong == 2 && problems(table) == Nil)
   }

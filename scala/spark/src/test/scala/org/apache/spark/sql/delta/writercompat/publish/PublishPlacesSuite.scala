@@ -216,7 +216,7 @@ class PublishPlacesSuite extends PublishedSuite {
   )
 
   damages.foreach { case (what, damage, isThere) =>
-    test(s"$what is seen, and mended by all that publish") {
+    test(s"$what is reported, and repaired by everything that publishes") {
       val table = created(byPath(), published)
       def mended(): Unit = {
         assertSameTable(table)
@@ -294,7 +294,7 @@ class PublishPlacesSuite extends PublishedSuite {
     assertPublished(table)
   }
 
-  test("metadata that is not ours, or ahead, stays until a person begins anew") {
+  test("metadata that is not ours, or ahead, is kept until --anew") {
     def anew(table: TestTable): JsonNode =
       mapper.readTree(IcebergWriterCompat.publishAnew(spark, table.name))
     val table = numbers(byPath())
@@ -345,7 +345,7 @@ class PublishPlacesSuite extends PublishedSuite {
   private def marks(table: TestTable): Seq[String] =
     snapshots(table).map(_.summary.get("delta-commit"))
 
-  /** Published up to version 4, the last of which Delta's log has not had any more. */
+  /** Published up to version 4, which Delta's log then no longer has. */
   private def parted(properties: String = on): TestTable = {
     val table = created(byPath(), properties)
     sql(s"UPDATE ${table.name} SET name = 'b' WHERE id = 1")
@@ -449,7 +449,7 @@ class PublishPlacesSuite extends PublishedSuite {
     assert(table.log.version == 0)
   }
 
-  test("a table that is made anew in its place, with as many versions, begins a new line") {
+  test("a table that is created again in its place, with as many versions, begins a new line") {
     Seq(on, published).foreach { properties =>
       val table = created(byPath(), properties)
       val before = metadata(table)
@@ -635,7 +635,7 @@ class PublishPlacesSuite extends PublishedSuite {
     settle(table, snapshot, take = false)
     assert(iceberg(table).currentSnapshot.snapshotId == before.snapshotId)
     settle(table, snapshot, take = false)
-    // Nothing of it is in Delta, so nobody is told that it were.
+    // Delta has none of these rows, so no result says that it had.
     Seq(snapshot, before.snapshotId).foreach { id =>
       val refusal = refused(table)(settle(table, id, take = true))
       assert(refusal.getCondition.endsWith("NO_SUCH_COMMIT"))
@@ -652,7 +652,7 @@ class PublishPlacesSuite extends PublishedSuite {
 
   private def name(table: TestTable): String = newest(table).getFileName.toString
 
-  // What an Iceberg writer changes without a snapshot, and how it is told.
+  // Changes of an Iceberg writer without a snapshot, and their descriptions.
   private val changes = Seq[(String, Table => Unit, String)](
     (
       "a column that is added",
@@ -689,7 +689,7 @@ class PublishPlacesSuite extends PublishedSuite {
     (
       "the format version",
       _.updateProperties().set("format-version", "3").commit(),
-      "format version 3 in place of 2"
+      "format version 3 instead of 2"
     )
   )
 
@@ -797,7 +797,7 @@ class PublishPlacesSuite extends PublishedSuite {
     }
   }
 
-  test("an older snapshot that somebody has made current again is followed by the newest") {
+  test("an older snapshot that was made current again is followed by the newest") {
     val table = created(byPath())
     sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
     publish(table)

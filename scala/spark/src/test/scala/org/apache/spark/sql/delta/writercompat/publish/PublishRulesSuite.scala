@@ -91,7 +91,7 @@ class PublishRulesSuite extends PublishedSuite {
     ()
   }
 
-  test("a foreign commit that breaks a rule: not by publish, the hook or VACUUM, until mended") {
+  test("a commit that breaks a rule is not published by publish, hook or VACUUM until fixed") {
     val table = MalformedLogs.copyOf(good, Malformation(Seq("remove", "x"), "", None))
     publish(table)
     val published = iceberg(table).currentSnapshot.snapshotId

@@ -32,7 +32,7 @@ class PublishSourcesSuite extends PublishedSuite {
   private def rowsOf(folder: Path): Seq[String] =
     Using.resource(IcebergGenerics.read(iceberg(folder)).build())(_.asScala.map(plain).toSeq.sorted)
 
-  /** All that a scan is told of each file; the folder of the table left out. */
+  /** All that a scan has of each file, without the folder of the table. */
   private def filesOf(folder: Path): Set[Seq[String]] =
     Using.resource(iceberg(folder).newScan.includeColumnStats.planFiles()) { tasks =>
       tasks.asScala.map { task =>

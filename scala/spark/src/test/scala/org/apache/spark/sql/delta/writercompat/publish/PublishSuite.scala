@@ -265,7 +265,7 @@ class PublishSuite extends PublishedSuite {
 
   private def hint(table: TestTable): Path = table.folder.resolve("metadata/version-hint.text")
 
-  test("what a crash left between the metadata and the hint is mended by the next run") {
+  test("after a crash between metadata and hint, the next run completes the hint") {
     val table = numbers()
     sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
     publish(table)
@@ -374,7 +374,7 @@ class PublishSuite extends PublishedSuite {
     }
   }
 
-  test("metadata that is somebody else's is left alone") {
+  test("metadata of another writer is not changed") {
     val table = numbers()
     sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
     madeByOthers(table)

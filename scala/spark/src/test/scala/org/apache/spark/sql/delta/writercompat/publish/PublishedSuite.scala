@@ -161,7 +161,7 @@ abstract class PublishedSuite extends TableSuite {
     iceberg(table).currentSnapshot.snapshotId
   }
 
-  /** Somebody else makes an Iceberg table in the folder of a table. */
+  /** Another writer makes an Iceberg table in the folder of a table. */
   protected def madeByOthers(table: TestTable): Unit = {
     val column = Types.NestedField.optional(1, "x", Types.IntegerType.get)
     new HadoopTables(spark.sessionState.newHadoopConf())

@@ -116,7 +116,7 @@ class VacuumSuite extends PublishedSuite {
       val seen = spark.read.format("delta").option("versionAsOf", version).table(table.name)
       assert(inIceberg(table, Some(snapshot.snapshotId)) == inDelta(seen))
     }
-    // Nobody reads these any more an hour later.
+    // No reader uses these an hour later.
     vacuum(s"VACUUM ${table.name} RETAIN 0 HOURS", anyRetention)
     removed.foreach(file => assert(!Files.exists(file)))
     publish(table)

@@ -72,7 +72,7 @@ class HostilePathSuite extends PublishedSuite {
     val on = refused(broken)(IcebergWriterCompat.enable(spark, broken.name))
     assert(on.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.ENABLED_BUT_BROKEN")
     assert(on.getMessageParameters.get("rule") == "D9")
-    // The copy that mends it has all rows, and neither leaves its folder.
+    // The copy that the remedy makes has all rows, and no path leaves a folder.
     val fix = on.getMessageParameters.get("fix")
     assert(fix == unpublished.getMessageParameters.get("fix"))
     sql(fix)
@@ -121,7 +121,7 @@ class HostilePathSuite extends PublishedSuite {
     assert(inIceberg(cloned) == inDelta(spark.table(cloned.name)))
   }
 
-  test("a scheme that nobody knows is found, and not published") {
+  test("an unknown scheme is found, and not published") {
     val broken = adding(guarded, "nosuch://host/part-0.parquet")
     assert(check(broken) == Seq("D9" -> "error"))
     assert(findings(IcebergWriterCompat.history(spark, broken.name)) == Seq("D9" -> "error"))
@@ -175,7 +175,7 @@ class HostilePathSuite extends PublishedSuite {
 
   // Delta cannot read these logs either.
   for (path <- Seq("jar:file:/x!/y", "a:b", ".", "%zz", "", " ", "a\\b", "a\nb"))
-    test(s"the path '${path.replace("\n", "(newline)")}' is told in all doors") {
+    test(s"the path '${path.replace("\n", "(newline)")}' is reported everywhere") {
       for (base <- Seq(guarded, mapped); (door, go) <- doors) {
         val broken = adding(base, path)
         val version = broken.log.version

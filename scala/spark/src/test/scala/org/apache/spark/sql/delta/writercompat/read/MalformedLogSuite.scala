@@ -174,7 +174,7 @@ class MalformedLogSuite extends TableSuite {
       s"""{"add":{$file}}""" -> "add.path",
       """{"remove":{"dataChange":true}}""" -> "remove.path"
     )
-  ) test(s"the line $line, which Delta passes over, is told") {
+  ) test(s"the line $line, which Delta ignores, is reported") {
     val guarded = ForeignFiles.committed(good)(_ => Seq(line))
     assert(rows(s"SELECT * FROM ${guarded.name}").size == 1)
     val plain = ForeignFiles.committed(this.plain(Seq("delta.columnMapping.mode" -> "id"))) { _ =>
@@ -240,7 +240,7 @@ class MalformedLogSuite extends TableSuite {
   )
 
   for ((what, field, damage) <- damages)
-    test(s"a checkpoint that $what is told with its file") {
+    test(s"a checkpoint that $what is reported with its file") {
       val table = damaged(damage)
       doorsNamed("check", "publish", "status", "enable", "dry run", "table function").foreach {
         door =>
@@ -251,7 +251,7 @@ class MalformedLogSuite extends TableSuite {
       }
     }
 
-  test("a checkpoint that lacks a part is told") {
+  test("a checkpoint that lacks a part is reported") {
     val part = f"${1}%020d.checkpoint.${1}%010d.${2}%010d.parquet"
     val table = damaged(file => Files.move(file, file.resolveSibling(part)))
     doors.filterNot(_._1 == "would_break").foreach { case (name, go) =>

@@ -99,7 +99,7 @@ class ReportSuite extends TableSuite {
     assert(IcebergWriterCompat.enable(spark, table.name))
   }
 
-  test("what stands in the way is an error with a statement that mends it") {
+  test("a blocker is an error with a remedy") {
     val table = plain(Seq("delta.enableChangeDataFeed" -> "true"))
     sql(s"ALTER TABLE ${table.name} ADD CONSTRAINT positive CHECK (id >= 0)")
     val report = check(table)
@@ -182,7 +182,7 @@ class ReportSuite extends TableSuite {
       .toSeq
       .map(_.getString(0))
 
-  test("a statement that breaks rules is told so, with every violation, and is not run") {
+  test("a statement that breaks rules is reported with every violation, and is not run") {
     val table = compliant()
     val statement =
       s"ALTER TABLE ${table.name} ADD COLUMNS (small SMALLINT, tiny TINYINT, fine INT)"
@@ -193,7 +193,7 @@ class ReportSuite extends TableSuite {
     insert(table)
   }
 
-  test("a statement that breaks nothing is told so, and is not run") {
+  test("a statement that breaks no rule is reported as such, and is not run") {
     val table = compliant()
     val report = unchanged(table) {
       Reports.wouldBreak(spark, s"ALTER TABLE ${table.name} ADD COLUMNS (fine INT)")
@@ -233,7 +233,7 @@ class ReportSuite extends TableSuite {
     assertCompliant(table)
   }
 
-  test("a feature is told that leaves another behind") {
+  test("a feature that another one leaves in the protocol is reported") {
     val table = compliant()
     sql(
       s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.feature.vacuumProtocolCheck' = 'supported')"
@@ -312,7 +312,7 @@ class ReportSuite extends TableSuite {
     assert(count(table) == 2)
   }
 
-  test("history names the version and the operation that broke a rule, and what mended it") {
+  test("history names the version and operation that broke a rule, and the version that fixed it") {
     val table = plain(rows = false)
     insert(table)
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
@@ -465,7 +465,7 @@ class ReportSuite extends TableSuite {
     assert(Reports.check(spark, relative, None).compliant)
   }
 
-  test("a short that becomes an int stands in nobody's way") {
+  test("a short that becomes an int is not a blocker") {
     val table = managed()
     sql(s"CREATE TABLE ${table.name} USING delta AS SELECT 1S AS s, array(2Y) AS l")
     val report = check(table)
@@ -507,7 +507,7 @@ private object DeltaLogs {
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.delta.DeltaLog
 
-  /** Makes Delta read all logs anew. */
+  /** Makes Delta read all logs again. */
   def forgetAll(): Unit = DeltaLog.clearCache()
 
   def checkpoint(spark: SparkSession, table: TestTable): Unit = {

@@ -50,7 +50,7 @@ object SwappingFileSystem {
   val opened = new AtomicInteger
 }
 
-/** Live files are written anew, and their rows stay what they were. */
+/** Live files are rewritten, and their rows do not change. */
 class RewrittenFilesSuite extends TableSuite {
 
   /** Delta's transaction with other metadata and protocol, past Delta's checks and the guard. */
@@ -121,7 +121,7 @@ class RewrittenFilesSuite extends TableSuite {
     RewrittenFiles.write(spark, retargeted(snapshot), snapshot, chosen)
   }
 
-  /** Writes every file anew and commits that. */
+  /** Rewrites every file and commits that. */
   private def rewrite(table: TestTable): RewrittenFiles = {
     val snapshot = snapshotOf(table)
     val txn = retargeted(snapshot)
@@ -457,7 +457,7 @@ class RewrittenFilesSuite extends TableSuite {
     }
   }
 
-  test("only the files that were asked for are written anew, and none of none") {
+  test("only the given files are rewritten, and none if none are given") {
     val table = created("a INT", Nil)
     (1 to 3).foreach(i => sql(s"INSERT INTO ${table.name} SELECT $i FROM range(0, $i, 1, 1)"))
     val result = written(table, _.numLogicalRecords.contains(2L))

@@ -102,7 +102,7 @@ class UpgradeRacesSuite extends UpgradeTests {
     assertUpgraded(table, table.log.version - 1, rows)
   }
 
-  // Without statistics of columns, nothing in the log tells of the file that it is an older one.
+  // Without column statistics, the log does not show that the file is an older one.
   for ((how, statistics) <- Seq("with statistics" -> 32, "without" -> 0))
     test(s"an OPTIMIZE that began before an upgrade is refused, of columns $how") {
       val table = flat(mapped :+ ("delta.dataSkippingNumIndexedCols" -> s"$statistics"))

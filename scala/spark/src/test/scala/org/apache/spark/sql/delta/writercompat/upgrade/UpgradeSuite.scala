@@ -142,7 +142,7 @@ class UpgradeSuite extends UpgradeTests {
   private def versions(reader: Int, writer: Int): Seq[(String, String)] =
     Seq("delta.minReaderVersion" -> s"$reader", "delta.minWriterVersion" -> s"$writer")
 
-  test("only the files that fail are written anew") {
+  test("only the files that cannot be kept are rewritten") {
     val table = flat(Nil)
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     micros(sql(s"INSERT INTO ${table.name} (id) VALUES (100)"))
@@ -162,7 +162,7 @@ class UpgradeSuite extends UpgradeTests {
     assertWritable(table)
   }
 
-  test("a file with timestamps of 96 bits is written anew, which most of Spark's are") {
+  test("a file with timestamps of 96 bits, Spark's default, is rewritten") {
     val table = managed()
     sql(
       s"CREATE TABLE ${table.name} USING delta TBLPROPERTIES ('delta.columnMapping.mode' = " +
@@ -174,7 +174,7 @@ class UpgradeSuite extends UpgradeTests {
     assertUpgraded(table, version, rows)
   }
 
-  test("bytes and shorts become ints where files are written anew") {
+  test("bytes and shorts become ints in rewritten files") {
     val table = managed()
     sql(
       s"CREATE TABLE ${table.name} USING delta TBLPROPERTIES ('delta.columnMapping.mode' = " +
@@ -218,7 +218,7 @@ class UpgradeSuite extends UpgradeTests {
     assert(table.log.schemaString.split("fromType").length == 5)
   }
 
-  test("files from before a type change that Iceberg has not are written anew, and it is past") {
+  test("files from before a type change that Iceberg does not have are rewritten, without record") {
     val table = managed()
     val properties = widening.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
     sql(
@@ -289,7 +289,7 @@ class UpgradeSuite extends UpgradeTests {
       s"CREATE TABLE ${table.name} (a INT, b INT) USING delta " +
         "TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
     )
-    // Somebody's file with ids of its own, which Delta takes by its names.
+    // A file of another writer with its own ids, which Delta reads by name.
     val foreign = ForeignFiles.committed(table) { copy =>
       val file = ForeignFiles.write(
         copy.folder.resolve("f.parquet"),
@@ -391,7 +391,7 @@ class UpgradeSuite extends UpgradeTests {
     assert(!table.log.writerFeatures("allowColumnDefaults"))
   }
 
-  test("a type that Iceberg has not is left to the user") {
+  test("a type that Iceberg does not have is a blocker") {
     val table = managed()
     sql(
       s"CREATE TABLE ${table.name} (id BIGINT, v VARIANT) USING delta " +
@@ -453,7 +453,7 @@ class UpgradeSuite extends UpgradeTests {
     assert(table.log.liveFiles.size == 4 && count(table) == 31 && count(source) == 30)
   }
 
-  test("folders of files written anew that came to nothing are named") {
+  test("folders of rewritten files that were not committed are named") {
     val table = flat(Nil)
     val lost = s"rewritten-${java.util.UUID.randomUUID}"
     Files.createDirectories(table.folder.resolve(lost))
@@ -469,7 +469,7 @@ class UpgradeSuite extends UpgradeTests {
     )
   }
 
-  test("names that nobody knows are refused with those there are") {
+  test("unknown names are refused with the known ones") {
     val table = flat(mapped)
     for (
       (call, said) <- Seq[(() => Any, String)](
@@ -510,7 +510,7 @@ class UpgradeSuite extends UpgradeTests {
     assert(ids.sortBy(_.toString) == Seq.fill(4)(0L) ++ Seq.fill(4)(1L))
   }
 
-  test("a stream goes on after the upgrade where Delta is told to, and reads nothing twice") {
+  test("with Delta's setting a stream continues after the upgrade, and reads nothing twice") {
     val (table, target) = (flat(mapped), byPath())
     val checkpoint = SharedSpark.freshFolder().toString
     def run(): Unit = spark.readStream

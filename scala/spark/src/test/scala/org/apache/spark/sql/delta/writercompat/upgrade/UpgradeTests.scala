@@ -12,7 +12,7 @@ import org.icebergwritercompat.report.{
   UpgradeResult
 }
 import org.icebergwritercompat.reports.Reports
-import org.icebergwritercompat.testing.{FolderListing, FolderState, TestTable}
+import org.icebergwritercompat.testing.{CopiedTables, FolderListing, FolderState, TestTable}
 
 /** What the suites on upgrades have in common. */
 abstract class UpgradeTests extends TableSuite {
@@ -53,8 +53,14 @@ abstract class UpgradeTests extends TableSuite {
     withConf("spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS")(body)
 
   /** A table of flat and nested columns without lists and maps, in several files. */
-  protected def flat(properties: Seq[(String, String)], more: String = ""): TestTable = {
-    val table = managed()
+  protected def flat(properties: Seq[(String, String)], more: String = ""): TestTable =
+    CopiedTables.copyTo(managed(), ("flat", properties, more))(makeFlat(_, properties, more))
+
+  private def makeFlat(
+      table: TestTable,
+      properties: Seq[(String, String)],
+      more: String
+  ): Unit = {
     val list = properties.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
     val clause = if (properties.isEmpty) "" else s"TBLPROPERTIES ($list)"
     sql(
@@ -69,18 +75,16 @@ abstract class UpgradeTests extends TableSuite {
           s"FROM range(${10 * i}, ${10 * i + 10}, 1, 1)"
       )
     }
-    table
   }
 
   /** The table of `columns`, in several files, that has IcebergCompatV2 all along. */
-  protected def nested(more: String = ""): TestTable = {
-    val table = managed()
-    val list = v2.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
-    sql(s"CREATE TABLE ${table.name} ($columns) USING delta $more TBLPROPERTIES ($list)")
-    insert(table)
-    insert(table)
-    table
-  }
+  protected def nested(more: String = ""): TestTable =
+    CopiedTables.copyTo(managed(), ("nested", more)) { made =>
+      val list = v2.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
+      sql(s"CREATE TABLE ${made.name} ($columns) USING delta $more TBLPROPERTIES ($list)")
+      insert(made)
+      insert(made)
+    }
 
   protected def dataFiles(table: TestTable): Set[String] =
     FolderListing.of(table.folder).filterNot(_.startsWith("_delta_log"))

@@ -98,7 +98,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
     builder.build()
   }
 
-  test("type changes are past up to the last on each way that Iceberg has not") {
+  test("type changes are removed up to the last one on each path that Iceberg does not have") {
     val int = change("integer", "long")
     val decimal = change("long", "decimal(20,0)")
     val wider = change("decimal(20,0)", "decimal(22,0)")
