@@ -5,7 +5,6 @@ import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.iceberg.source.{
-  AddedFile,
   CommitMark,
   DeltaCommit,
   DeltaSource,
@@ -106,14 +105,12 @@ private[publish] final class PublishRun(
       .when(newest.number == 0)(source.commits(0, newest))
       .flatMap(_.nextOption())
       .filter(_.client.isDefined)
-    first.foreach { commit =>
-      val rules = rulesOf(newest)
-      rules.refuse()
-      commit.added.foreach(rules.refuse(_))
-    }
+    val rules = rulesOf(newest)
+    rules.refuse()
+    first.foreach(_.added.foreach(rules(_)))
     first
       .flatMap(publisher.create(_, newest.definition, newest.totals))
-      .getOrElse(publisher.create(newest.version, newest.definition, live(newest)))
+      .getOrElse(publisher.create(newest.version, newest.definition, newest.live, rules))
   }
 
   // To the last commit that Delta's log has too, or to new metadata if there is none.
@@ -181,14 +178,15 @@ private[publish] final class PublishRun(
   }
 
   // Not commit by commit, but as the difference between the live files and the published ones.
-  private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit =
-    count(publisher.reconcile(newest.version, newest.definition, live(newest), common))
-
-  // One pass over the files, which also checks the rules.
-  private def live(version: TableAtVersion): Iterator[AddedFile] = {
-    val rules = rulesOf(version)
+  private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit = {
+    val rules = rulesOf(newest)
     rules.refuse()
-    version.live.map { file => rules.refuse(file); file }
+    val live = newest.live.map { decode =>
+      val file = decode()
+      rules(file)
+      file
+    }
+    count(publisher.reconcile(newest.version, newest.definition, live, common))
   }
 
   private def rulesOf(version: TableAtVersion): PublishRules =

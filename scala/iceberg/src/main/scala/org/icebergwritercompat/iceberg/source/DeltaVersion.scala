@@ -98,16 +98,19 @@ final case class AddedFile(
    *   whether the same commit adds the path already
    * @param isKnown
    *   whether there is a file system for the scheme and host of a path
+   * @param known
+   *   what the rules ask of the statistics, if they were read before
    */
   def toAction(
       table: TableState,
       repeated: Boolean,
-      isKnown: String => Boolean
+      isKnown: String => Boolean,
+      known: Option[FileStatistics] = None
   ): DataAction.Added = {
     val file = DataAction.Added(
       path,
       partitionValues,
-      Option(statistics).flatMap(FileStatistics.parse(_, table.physicalNames)),
+      known.orElse(Option(statistics).flatMap(FileStatistics.parse(_, table.physicalNames))),
       hasDeletionVector,
       repeated,
       size

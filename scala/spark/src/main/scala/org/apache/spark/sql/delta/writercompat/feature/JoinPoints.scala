@@ -278,6 +278,18 @@ object JoinPoints {
     )
   )
 
+  val CommittedActions: JoinPoint = JoinPoint(
+    "committed-actions",
+    "CommittedTransaction.committedActions, which are the lines of the commit, CommitInfo first, and " +
+      "empty after a large commit; committedVersion, txnId and postCommitSnapshot",
+    "the commit is published from these, and not read from storage again",
+    "other files would be published than the log has",
+    Seq(
+      Bodies("CurrentTransactionInfo", "finalActionsToCommit"),
+      Bodies(implementation, "setCommitted")
+    )
+  )
+
   val CommitFiles: JoinPoint = JoinPoint(
     "commit-files",
     "CoordinatedCommitsUtils.commitFilesIterator, and LogStore.read for each file",
@@ -506,6 +518,7 @@ object JoinPoints {
     CopiedProtocol,
     ColumnMapping,
     PostCommitHooks,
+    CommittedActions,
     CommitFiles,
     CommitIds,
     FileTotals,

@@ -566,6 +566,29 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     DeltaLog.forTable(spark, table.folder.toString)
   }
 
+  test(JoinPoints.CommittedActions.id) {
+    val log = withCommits(2)
+    var seen = Seq.empty[CommittedTransaction]
+    val hook = new PostCommitHook {
+      override val name: String = "sees what was committed"
+      override def run(spark: SparkSession, committed: CommittedTransaction): Unit =
+        seen :+= committed
+    }
+    val transaction = log.startTransaction(None)
+    transaction.registerPostCommitHook(hook)
+    val live = transaction.snapshot.allFiles.collect().toSeq
+    transaction.commit(live.map(_.remove), DeltaOperations.ManualUpdate)
+    assert(seen.map(_.committedVersion) == Seq(2L))
+    val committed = seen.head
+    val file = DeltaCommitFileProvider(log.update()).deltaFile(2)
+    assert(committed.committedActions.map(_.json) == log.store.read(file, log.newDeltaHadoopConf()))
+    val info = committed.committedActions.head.asInstanceOf[CommitInfo]
+    assert(info.txnId.contains(committed.txnId))
+    assert(committed.postCommitSnapshot.version == 2)
+    assert(committed.postCommitSnapshot.timestamp == log.update().timestamp)
+    assert(ByteCode.calls(implementation, "commitLarge").map(_.name).contains("setCommitted"))
+  }
+
   test(JoinPoints.CommitFiles.id) {
     val log = withCommits(4)
     def files(from: Long) = CoordinatedCommitsUtils.commitFilesIterator(log, None, from).toSeq
