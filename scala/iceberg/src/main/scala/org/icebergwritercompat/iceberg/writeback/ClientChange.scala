@@ -5,7 +5,7 @@ import org.apache.iceberg._
 import org.apache.iceberg.io.FileIO
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.ClientProperties
-import org.icebergwritercompat.iceberg.publish.ManifestIndex
+import org.icebergwritercompat.iceberg.manifest.ManifestIndex
 import org.icebergwritercompat.iceberg.source._
 import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory}
 import org.icebergwritercompat.iceberg.translate.{DataFilePaths, DeltaSchemas, PartitionValues}
