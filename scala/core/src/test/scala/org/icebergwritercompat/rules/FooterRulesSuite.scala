@@ -1,7 +1,13 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{FooterRule, Moment, ProtocolState, TableState, Violation}
+import org.icebergwritercompat.contract.{
+  FooterRule,
+  Lifecycle,
+  ProtocolState,
+  TableState,
+  Violation
+}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.{Condition, DataFile, Location, SchemaNode}
 import org.icebergwritercompat.remedy.Remedy
@@ -786,7 +792,7 @@ class FooterRulesSuite extends RuleSuite {
   test("a table without ids gets everything else that is wrong with its files") {
     val plain = TableState(
       "db.t",
-      Moment.Enabling,
+      Lifecycle.Enabling,
       ProtocolState(1, 2, None, None),
       Map.empty,
       StructType.fromDDL("t TIMESTAMP, l ARRAY<INT>, p INT"),

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.icebergwritercompat.contract.{FileFormat, Moment, ProtocolState, TableState}
+import org.icebergwritercompat.contract.{FileFormat, Lifecycle, ProtocolState, TableState}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.iceberg.publish.Publishing
 import org.icebergwritercompat.iceberg.source._
@@ -93,7 +93,7 @@ final class LogFolderSource(folder: LocalPath) extends DeltaSource {
     def features(key: String): Option[Set[String]] = Option(protocol.get(key)).map(texts(_).toSet)
     TableState(
       name,
-      Moment.Changing,
+      Lifecycle.Changing,
       ProtocolState(
         protocol.get("minReaderVersion").asInt,
         protocol.get("minWriterVersion").asInt,

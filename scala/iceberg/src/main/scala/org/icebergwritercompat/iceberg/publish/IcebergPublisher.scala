@@ -98,13 +98,13 @@ final class IcebergPublisher(
   }
 
   /** Continues here the metadata that was published in another place before. */
-  def takeOver(): Unit = operations.takeOver()
+  def continueHere(): Unit = operations.continueHere()
 
   /** Completes what an interrupted publisher has left open. */
-  def mend(): Unit = operations.mend()
+  def repair(): Unit = operations.repair()
 
   /** Removes the snapshots that were replaced before a time. */
-  def forget(endedBefore: Long): Unit = metadata.foreach { published =>
+  def expireSnapshots(endedBefore: Long): Unit = metadata.foreach { published =>
     val ended = SnapshotHistory.endedBefore(published, endedBefore)
     if (ended.nonEmpty) {
       step.remove(published, ended.toSet)
@@ -292,7 +292,7 @@ final class IcebergPublisher(
   }
 
   /** Publishes a version that has the files of the version before. */
-  def note(version: DeltaVersion, definition: Option[TableDefinition]): Published = {
+  def recordVersion(version: DeltaVersion, definition: Option[TableDefinition]): Published = {
     val base = operations.current()
     step.commit(Some(base), definedBy(definition, base), None, version)
     Published.nothing

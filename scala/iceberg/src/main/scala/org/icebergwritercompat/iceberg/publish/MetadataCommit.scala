@@ -4,11 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg._
 import org.apache.iceberg.exceptions.CommitFailedException
-import org.icebergwritercompat.iceberg.metadata.{
-  DefinitionStamp,
-  MetadataTimes,
-  PublishedMetadata
-}
+import org.icebergwritercompat.iceberg.metadata.{DefinitionStamp, MetadataTimes, PublishedMetadata}
 import org.icebergwritercompat.iceberg.source.{CommitMark, DeltaVersion}
 import org.icebergwritercompat.iceberg.target.{
   MetadataSweep,
@@ -110,11 +106,11 @@ private[publish] final class MetadataCommit(
     if (version.commit.isEmpty) prepared.removeProperties(java.util.Set.of(DeltaCommitProperty))
     if (snapshot.isEmpty) base.foreach(stepBack(_, prepared, common))
     before.foreach { made =>
-      prepared.addSnapshot(MetadataTimes.dated(base, made, made.timestampMillis))
+      prepared.addSnapshot(MetadataTimes.withCommitTime(base, made, made.timestampMillis))
     }
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(
-        MetadataTimes.dated(base, made, version.timestamp),
+        MetadataTimes.withCommitTime(base, made, version.timestamp),
         SnapshotRef.MAIN_BRANCH
       )
     }
@@ -203,8 +199,8 @@ private[publish] final class MetadataCommit(
   private def builderOf(base: TableMetadata): TableMetadata.Builder = TableMetadata.buildFrom(base)
 
   /**
-   * Deletes the files of snapshots that were not published. Nothing is deleted if readers see such a
-   * snapshot, or may come to see it.
+   * Deletes the files of snapshots that were not published. Nothing is deleted if readers see such
+   * a snapshot, or may come to see it.
    */
   def discard(staged: StagedOperations): Unit = {
     val made = staged.made

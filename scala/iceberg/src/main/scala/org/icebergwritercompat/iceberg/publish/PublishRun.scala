@@ -48,7 +48,7 @@ private[publish] final class PublishRun(
   def to(newest: TableAtVersion, suspicious: Boolean): Unit = {
     PublishRefusals.refuse(source, newest)
     if (way == PublishWay.Anew) publisher.abandon("a new line was asked for")
-    else publisher.takeOver()
+    else publisher.continueHere()
     if (suspicious) publisher.lookWhole()
     // Refuses metadata of another table before it could be taken for damaged metadata of this one.
     val published = publisher.publishedVersion
@@ -126,7 +126,7 @@ private[publish] final class PublishRun(
   private def follow(published: Long, newest: TableAtVersion): Unit =
     if (publisher.foreign.nonEmpty || publisher.altered.nonEmpty || publisher.isRolledBack)
       whole(newest)
-    else if (published == newest.number) publisher.mend()
+    else if (published == newest.number) publisher.repair()
     else {
       val rules = rulesOf(newest)
       rules.refuse()
@@ -157,7 +157,7 @@ private[publish] final class PublishRun(
       }
     }
     if (fits && reached < newest.number)
-      count(publisher.note(last.get.copy(timestamp = newest.timestamp), pending))
+      count(publisher.recordVersion(last.get.copy(timestamp = newest.timestamp), pending))
     fits
   }
 

@@ -270,7 +270,7 @@ private[iceberg] final class CatalogTarget(
     case _                      => false
   }
 
-  override def takeOver(): Unit = found() match {
+  override def continueHere(): Unit = found() match {
     case Found.Unreadable(refusal)           => throw refusal
     case _: Found.Lost                       =>
     case _ if isLeftBehind                   =>
@@ -344,7 +344,7 @@ private[iceberg] final class CatalogTarget(
     case _ => None
   }
 
-  override def mend(): Unit = ()
+  override def repair(): Unit = ()
 
   override def io(): FileIO = path.io()
 

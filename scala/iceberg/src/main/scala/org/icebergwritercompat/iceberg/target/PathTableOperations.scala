@@ -91,7 +91,7 @@ final class PathTableOperations(
       )
     }
 
-  override def takeOver(): Unit = ()
+  override def continueHere(): Unit = ()
 
   override def properties: Map[String, String] = Map.empty
 
@@ -106,7 +106,7 @@ final class PathTableOperations(
   }
 
   /** Writes the newest version into the hint. */
-  override def mend(): Unit = {
+  override def repair(): Unit = {
     val number = look().number
     if (number > 0 && !hint().contains(number)) writeHint(number)
   }

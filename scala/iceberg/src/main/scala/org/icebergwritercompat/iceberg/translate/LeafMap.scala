@@ -4,8 +4,8 @@ import java.lang.{Integer => JInteger}
 import java.util.{AbstractMap, AbstractSet, Arrays, Iterator => JIterator, Map => JMap, Set => JSet}
 
 /**
- * What is known of columns, by their ids: an array instead of a hash table, because publishing makes
- * four of these for each file.
+ * What is known of columns, by their ids: an array instead of a hash table, because publishing
+ * makes four of these for each file.
  *
  * @param ids
  *   the ids of all columns that may be in it, ascending; shared by all maps of a table

@@ -82,8 +82,12 @@ class FileMeasuresSuite extends AnyFunSuite {
       """"maxValues":{"col-1":7,"col-3":{"col-4":2}},"nullCount":{"col-1":1,"col-2":3}}"""
     val found = metrics.of(json, none).get
     val counts = Map(1 -> 3L, 2 -> 3L, 4 -> 3L).map { case (k, v) => Int.box(k) -> Long.box(v) }
-    assert(found.valueCounts == counts.asJava && found.valueCounts.hashCode == counts.asJava.hashCode)
-    assert(found.nullValueCounts == Map(Int.box(1) -> Long.box(1), Int.box(2) -> Long.box(3)).asJava)
+    assert(
+      found.valueCounts == counts.asJava && found.valueCounts.hashCode == counts.asJava.hashCode
+    )
+    assert(
+      found.nullValueCounts == Map(Int.box(1) -> Long.box(1), Int.box(2) -> Long.box(3)).asJava
+    )
     assert(found.lowerBounds.keySet == Set[Integer](1, 2).asJava)
     assert(found.upperBounds.keySet == Set[Integer](1, 4).asJava)
     assert(found.lowerBounds.get(1).order(java.nio.ByteOrder.LITTLE_ENDIAN).getLong(0) == -9L)

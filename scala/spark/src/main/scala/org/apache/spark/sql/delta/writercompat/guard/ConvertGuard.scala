@@ -22,7 +22,7 @@ object ConvertGuard
   /** Called by the command before it does anything. */
   def beforeConvert(command: Object, spark: SparkSession): Unit = command match {
     case convert: ConvertToDeltaCommand =>
-      for (converted <- Converted.of(spark, convert); contract <- converted.contract)
+      for (converted <- FilesToConvert.of(spark, convert); contract <- converted.contract)
         throw IcebergWriterCompatException.notConvertible(
           converted.folder,
           contract,
@@ -43,7 +43,10 @@ object ConvertGuard
       changes: () => Unit
   ): MethodVisitor =
     if (
-      name != "run" || descriptor != Type.getMethodDescriptor(Type.getType(classOf[Seq[_]]), session)
+      name != "run" || descriptor != Type.getMethodDescriptor(
+        Type.getType(classOf[Seq[_]]),
+        session
+      )
     ) next
     else
       new MethodVisitor(Opcodes.ASM9, next) {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, RemoveFile}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.apache.spark.sql.delta.writercompat.read.{CommitIds, TableStates}
-import org.icebergwritercompat.contract.{Moment, TableState}
+import org.icebergwritercompat.contract.{Lifecycle, TableState}
 import org.icebergwritercompat.iceberg.source.{
   AddedFile,
   ClientSnapshots,
@@ -144,7 +144,7 @@ private final class SparkTableAtVersion(
   def stateWith(metadata: Metadata): TableState =
     TableStates.of(
       name,
-      Moment.Changing,
+      Lifecycle.Changing,
       snapshot.protocol,
       metadata,
       TableStates.profile(spark)

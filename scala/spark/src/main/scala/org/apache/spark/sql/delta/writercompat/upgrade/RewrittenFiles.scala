@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.apache.spark.sql.delta.writercompat.read.{Copies, Described, Footers, TableStates}
+import org.apache.spark.sql.delta.writercompat.read.{Copies, Footers, JobDescription, TableStates}
 
 import java.util.UUID
 import scala.util.control.NonFatal
@@ -40,9 +40,9 @@ object RewrittenFiles {
    * Writes the rows of live files to new files, under the metadata and protocol of the transaction.
    *
    * The rows are those that a reader of the version sees: without the deleted ones, with the
-   * partition values of the log. A column whose type is wider in the new metadata is widened. Nothing
-   * is committed: the caller commits the files, and names the folder in an error if it cannot, see
-   * [[orphaning]].
+   * partition values of the log. A column whose type is wider in the new metadata is widened.
+   * Nothing is committed: the caller commits the files, and names the folder in an error if it
+   * cannot, see [[orphaning]].
    *
    * @param from
    *   the version whose files they are
@@ -66,7 +66,7 @@ object RewrittenFiles {
         session.sessionState.conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
       session.withActive {
         liveRows(session, from, files) ->
-          Described(session, s"Writing ${files.size} data file(s) of $table anew") {
+          JobDescription(session, s"Writing ${files.size} data file(s) of $table anew") {
             // The statistics are not needed to read the files, and may be long.
             val lean = files.map(file => inUtc(spark, timestamps)(Copies.of(file, "stats" -> null)))
             val data = from.deltaLog.createDataFrame(from, lean, actionTypeOpt = Some("Upgrade"))
@@ -106,7 +106,10 @@ object RewrittenFiles {
 
   private val prefix = "rewritten-"
 
-  /** Runs a step towards the commit of the files in a folder; if it fails, the error names the folder. */
+  /**
+   * Runs a step towards the commit of the files in a folder; if it fails, the error names the
+   * folder.
+   */
   def orphaning[T](table: String, folder: String)(body: => T): T =
     try body
     catch {
@@ -185,7 +188,7 @@ object RewrittenFiles {
     val hadoop =
       context.broadcast(new SerializableConfiguration(from.deltaLog.newDeltaHadoopConf()))
     val tasks = math.min(files.size / filesPerTask + 1, context.defaultParallelism * tasksPerCore)
-    val stored = Described(spark, s"Counting the rows of ${files.size} data file(s)") {
+    val stored = JobDescription(spark, s"Counting the rows of ${files.size} data file(s)") {
       context
         .parallelize(files.map(file => file.path -> file.size), tasks)
         .map { case (path, size) =>

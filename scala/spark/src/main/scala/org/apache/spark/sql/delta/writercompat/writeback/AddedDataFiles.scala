@@ -5,7 +5,7 @@ import org.apache.iceberg.Schema
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.writercompat.datafiles.FooterScan
-import org.apache.spark.sql.delta.writercompat.read.{Described, Footers}
+import org.apache.spark.sql.delta.writercompat.read.{Footers, JobDescription}
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.iceberg.source.AddedFile
@@ -68,7 +68,7 @@ private[writercompat] object AddedDataFiles {
       val configuration = log.newDeltaHadoopConf()
       files.map(judge(_, configuration))
     } else
-      Described(spark, s"Reading the footers of ${files.size} files for ${table.name}") {
+      JobDescription(spark, s"Reading the footers of ${files.size} files for ${table.name}") {
         val context = spark.sparkContext
         val shared = context.broadcast(new SerializableConfiguration(log.newDeltaHadoopConf()))
         val tasks = FooterScan.tasks(spark, files.size.toLong)

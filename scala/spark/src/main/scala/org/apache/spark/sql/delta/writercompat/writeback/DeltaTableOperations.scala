@@ -18,7 +18,7 @@ import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.read.{Sessions, TableStates}
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot => DeltaSnapshot}
-import org.icebergwritercompat.contract.Moment
+import org.icebergwritercompat.contract.Lifecycle
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, PublishedMetadata}
@@ -259,7 +259,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       snapshot.metadata.id,
       TableStates.of(
         name,
-        Moment.Changing,
+        Lifecycle.Changing,
         snapshot.protocol,
         snapshot.metadata,
         TableStates.profile(tables.session)

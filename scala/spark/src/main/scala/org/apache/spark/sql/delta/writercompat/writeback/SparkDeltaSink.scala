@@ -12,7 +12,7 @@ import org.apache.spark.sql.delta.writercompat.publish.PublishHook
 import org.apache.spark.sql.delta.writercompat.read.{Copies, DeltaTables, Sessions, TableStates}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, StructType}
-import org.icebergwritercompat.contract.Moment
+import org.icebergwritercompat.contract.Lifecycle
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.source._
 import org.icebergwritercompat.iceberg.translate.{DataFilePaths, IcebergSchemas}
@@ -179,9 +179,9 @@ private[writercompat] final class SparkDeltaSink(
   ): Seq[AddFile] = if (files.isEmpty) Nil
   else {
     val metadata = transaction.metadata
-    val moment = if (snapshot.version < 0) Moment.Creating(false) else Moment.Changing
+    val lifecycle = if (snapshot.version < 0) Lifecycle.Creating(false) else Lifecycle.Changing
     val table = TableStates
-      .of(name, moment, transaction.protocol, metadata, TableStates.profile(spark))
+      .of(name, lifecycle, transaction.protocol, metadata, TableStates.profile(spark))
     val schema = IcebergSchemas.schema(metadata.schema)
     val judged =
       AddedDataFiles.judged(spark, log, table, schema, SparkDeltaSink.collected(metadata), files)

@@ -24,7 +24,7 @@ import org.apache.spark.sql.delta.writercompat.guard.{
   GuardingObserver,
   OvertakenCommit
 }
-import org.apache.spark.sql.delta.writercompat.publish.VacuumGuard
+import org.apache.spark.sql.delta.writercompat.publish.VacuumHook
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
@@ -299,7 +299,7 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
   }
 
   test(JoinPoints.Vacuum.id) {
-    assert(guarded.sessionState != null && VacuumGuard.isDefined)
+    assert(guarded.sessionState != null && VacuumHook.isDefined)
     val (command, name) = (s"$delta/commands/VacuumCommand$$", "getValidFilesFromSnapshot")
     // What is deleted is what is found less what must stay, and nothing else deletes.
     assert(callersOf(command, name) == Set("VacuumCommand$.gc"))
@@ -313,19 +313,19 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
 
     val original = classFile("commands/VacuumCommand$")
     assertInOrder(ByteCode.calls(original, "gc"), name, "validFiles", "join", "delete")
-    val woven = ClassFile(original.name, VacuumGuard.weave(original.bytes))
+    val woven = ClassFile(original.name, VacuumHook.weave(original.bytes))
     val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
     val (theirs, ours) =
-      (Call(command, name), Call(s"$delta/writercompat/publish/VacuumGuard", "validFiles"))
+      (Call(command, name), Call(s"$delta/writercompat/publish/VacuumHook", "validFiles"))
     assert(after.count(_.steps.contains(Right(ours))) == 1)
     assert(before == after.map { method =>
       method.copy(steps =
         method.steps.map(step => if (step == Right(ours)) Right(theirs) else step)
       )
     })
-    intercept[IllegalStateException](VacuumGuard.weave(woven.bytes))
+    intercept[IllegalStateException](VacuumHook.weave(woven.bytes))
     intercept[IllegalStateException](
-      VacuumGuard.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
+      VacuumHook.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
     )
   }
 

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.delta.writercompat.TableSuite
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -497,7 +497,7 @@ class ReportSuite extends TableSuite {
         s"""enable_iceberg_writer_compat(spark, "default.${table.name}", rewrite=True)"""
       )
     )
-    Upgrading.of(spark, table.name, "auto", rewrite = true, Nil).run()
+    TableUpgrade.of(spark, table.name, "auto", rewrite = true, Nil).run()
     assert(check(table).compliant && rows(s"SELECT * FROM ${table.name}") == Set("[1,ArraySeq(2)]"))
   }
 

@@ -19,7 +19,7 @@ import scala.util.control.NonFatal
 import scala.util.{Try, Using}
 
 /** Tells VACUUM which files of a table Iceberg readers need. */
-private[writercompat] final class PublishedFiles(spark: SparkSession, table: DeltaTableV2) {
+private[writercompat] final class VacuumPreparation(spark: SparkSession, table: DeltaTableV2) {
 
   private val name = TableStates.nameOf(table)
   private val root = table.deltaLog.dataPath
@@ -70,7 +70,7 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
 
   private def properties(file: Path): JsonNode =
     Using.resource(fs.open(file)) { in =>
-      PublishedFiles.mapper
+      VacuumPreparation.mapper
         .readTree(MetadataFileNames.uncompressed(file.getName, in))
         .path("properties")
     }
@@ -99,7 +99,7 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
       .toSeq
 }
 
-private object PublishedFiles {
+private object VacuumPreparation {
 
   val mapper = new ObjectMapper
 }
