@@ -103,7 +103,7 @@ private[contract] trait ColumnFixes { self: Fix.type =>
     table.moment match {
       case _: Moment.Creating => create(table, renamed)
       case Moment.Enabling    => renameInPlace(table, node.path, name)
-      case Moment.Changing =>
+      case Moment.Changing    =>
         val before =
           for (previous <- table.previous; id <- node.id; was <- previous.nodesById.get(id))
             yield was
@@ -138,10 +138,10 @@ private[contract] trait ColumnFixes { self: Fix.type =>
     case Moment.Enabling if SupportedTypes.widensToInt(node.dataType) =>
       widen(table, node, IntegerType)
     // The values of the column would be lost with it.
-    case Moment.Enabling                             => copyInto(table)
-    case Moment.Changing if isStanding(table)        => copyInto(table)
+    case Moment.Enabling                                            => copyInto(table)
+    case Moment.Changing if isStanding(table)                       => copyInto(table)
     case Moment.Changing if !isNew(table, fieldAround(table, node)) => addBeside(table, node)
-    case Moment.Changing => add(table, node)
+    case Moment.Changing                                            => add(table, node)
   }
 
   /** Lets Delta give the node a wider type, and keep the record of it. */

@@ -38,8 +38,7 @@ private[errors] trait Refusals {
       violation.condition.name,
       table.contract,
       remedy,
-      also =
-        others.map(other => s"rule ${other.rule.id}: ${explanation(table, other)}").distinct
+      also = others.map(other => s"rule ${other.rule.id}: ${explanation(table, other)}").distinct
     )(parametersOf(table, violation).toSeq: _*)
 
   /** What the refusal says of the violation itself, without the table, the rule and the remedy. */
@@ -95,7 +94,7 @@ private[errors] trait Refusals {
   // A copy would have other rows, or none where they cannot be read; a column can be renamed
   // where it is.
   private def isLostInCopy(table: TableState, finding: Violation): Boolean = finding.rule match {
-    case ActionRules.NoMarkersOfNull                          => true
+    case ActionRules.NoMarkersOfNull                            => true
     case NameRules.NoReservedNames | NameRules.NamesAreDistinct => true
     case _: FooterRule => finding.remedy != Fix.copyInto(table)
     case _             => false

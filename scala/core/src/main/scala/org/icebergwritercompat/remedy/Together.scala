@@ -37,7 +37,9 @@ object Together {
     case Seq(only) => only
     case all       =>
       // A copy would not have the values that these are about.
-      val values = all.collectFirst { case lost @ (_: Remedy.History | _: Remedy.UpdateRows) => lost }
+      val values = all.collectFirst { case lost @ (_: Remedy.History | _: Remedy.UpdateRows) =>
+        lost
+      }
       values.orElse(properties(all)).getOrElse(copy)
   }
 

@@ -130,7 +130,7 @@ class ChangeRulesSuite extends StepSuite {
           "WRONG_MAX_COLUMN_ID",
           Location.Property(maxColumnId, Some(read)),
           "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
-        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
+            "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT * FROM db.t"
         )("property" -> maxColumnId, "value" -> read, "reason" -> twice)
       }
     }

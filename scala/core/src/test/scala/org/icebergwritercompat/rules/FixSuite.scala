@@ -92,7 +92,9 @@ class FixSuite extends AnyFunSuite {
       before: Option[StructType] = None
   ): Seq[String] = {
     val state =
-      CompliantTable.of(ddl).copy(moment = moment, previous = before.map(schema => CompliantTable.of(schema)))
+      CompliantTable
+        .of(ddl)
+        .copy(moment = moment, previous = before.map(schema => CompliantTable.of(schema)))
     SchemaRules.TypesAreSupported.check(state).map(_.remedy.text)
   }
 

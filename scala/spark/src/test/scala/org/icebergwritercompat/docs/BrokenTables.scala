@@ -64,8 +64,8 @@ object BrokenTables {
         case "protocol" => protocolOf(after)
         case "metaData" =>
           metadataOf(after, log.metadata.get("id").asText, enabled)
-        case "add"    => added(table, entry.getValue.deepCopy[ObjectNode](), example)
-        case "remove" => removed(table, entry.getValue.deepCopy[ObjectNode]())
+        case "add"            => added(table, entry.getValue.deepCopy[ObjectNode](), example)
+        case "remove"         => removed(table, entry.getValue.deepCopy[ObjectNode]())
         case "domainMetadata" =>
           val domain = entry.getValue.deepCopy[ObjectNode]()
           domain.put("configuration", domain.get("configuration").toString)
@@ -167,7 +167,7 @@ object BrokenTables {
     val count = lines.collectFirst { case rowCount(number) => number.toInt }.getOrElse(3)
     val bounds = lines.collect { case value(column, least, most) => column -> (least, most) }.toMap
     val parsed = MessageTypeParser.parseMessageType(s"message file {$schema}")
-    val rows = (0 until count).map { i => (row: Group) => fill(row, parsed, bounds, i) }
+    val rows = (0 until count).map(i => (row: Group) => fill(row, parsed, bounds, i))
     ForeignFiles.writeWith(path, None, keys, schema)(rows: _*)
     ()
   }

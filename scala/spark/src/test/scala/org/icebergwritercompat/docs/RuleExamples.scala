@@ -25,7 +25,6 @@ object RuleExamples {
 
   private val sales = s"CREATE TABLE sales (id INT, amount INT) $on"
 
-
   /**
    * Statements that pass and fail; then the parameters of the condition, besides table and rule,
    * and the remedy.

@@ -3,7 +3,12 @@ package org.icebergwritercompat.iceberg.target
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
-import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{Avro, OfCatalog, OfPath, Temporary}
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{
+  Avro,
+  OfCatalog,
+  OfPath,
+  Temporary
+}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -126,7 +131,7 @@ object MetadataSweep {
   private def line(name: String): Option[Line] = name match {
     case OfPath(number)    => Some(Line(paths, BigInt(number)))
     case OfCatalog(number) => Some(Line(catalogs, BigInt(number)))
-    case _                   => None
+    case _                 => None
   }
 
   private def name(file: FileInfo): String = new Path(file.location).getName

@@ -43,7 +43,10 @@ object ConvertGuard
       changes: () => Unit
   ): MethodVisitor =
     if (
-      name != "run" || descriptor != Type.getMethodDescriptor(Type.getType(classOf[Seq[_]]), session)
+      name != "run" || descriptor != Type.getMethodDescriptor(
+        Type.getType(classOf[Seq[_]]),
+        session
+      )
     ) next
     else
       new MethodVisitor(Opcodes.ASM9, next) {

@@ -527,19 +527,19 @@ class GuardedTransaction(
     known
       .collectFirst { case (key, state) if key == ((metadata, protocol, moment)) => state }
       .getOrElse {
-      val state = TableStates
-        .of(
-          tableName,
-          moment,
-          protocol,
-          metadata,
-          profile,
-          previous = Option.when(wasGuarded)(before)
-        )
-        .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
-      known = ((metadata, protocol, moment), state) +: known.take(1)
-      state
-    }
+        val state = TableStates
+          .of(
+            tableName,
+            moment,
+            protocol,
+            metadata,
+            profile,
+            previous = Option.when(wasGuarded)(before)
+          )
+          .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
+        known = ((metadata, protocol, moment), state) +: known.take(1)
+        state
+      }
 
   private lazy val before: TableState = stateOf(snapshot)
 

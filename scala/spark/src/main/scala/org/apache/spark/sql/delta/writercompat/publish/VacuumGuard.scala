@@ -20,7 +20,10 @@ import scala.annotation.unused
  * to the bytes of the command.
  */
 object VacuumGuard
-    extends WovenClass("org.apache.spark.sql.delta.commands.VacuumCommand$", classOf[DeltaCommand]) {
+    extends WovenClass(
+      "org.apache.spark.sql.delta.commands.VacuumCommand$",
+      classOf[DeltaCommand]
+    ) {
 
   private val method = "getValidFilesFromSnapshot"
   private val target = "org/apache/spark/sql/delta/commands/VacuumCommand$"

@@ -88,7 +88,9 @@ private[read] final class FileTail private (
 
 private[read] object FileTail {
 
-  /** How much is fetched at once: the footers of most files, and no more than a store reads ahead. */
+  /**
+   * How much is fetched at once: the footers of most files, and no more than a store reads ahead.
+   */
   private val FetchedBytes = 64L * 1024
 
   /** Opens a file that is said to have this length. */
@@ -97,7 +99,10 @@ private[read] object FileTail {
       .getFileSystem(configuration)
       .openFile(file)
       .optLong(FS_OPTION_OPENFILE_LENGTH, length)
-      .opt(FS_OPTION_OPENFILE_READ_POLICY, s"parquet, columnar, $FS_OPTION_OPENFILE_READ_POLICY_RANDOM")
+      .opt(
+        FS_OPTION_OPENFILE_READ_POLICY,
+        s"parquet, columnar, $FS_OPTION_OPENFILE_READ_POLICY_RANDOM"
+      )
       .build()
     new FileTail(file, length, FutureIO.awaitFuture(opening))
   }

@@ -101,9 +101,7 @@ final class TableInspector(spark: SparkSession) {
       facts =
         if (sampled) report.facts
         else
-          report.facts.copy(enabling =
-            exact.getOrElse(report.facts.enabling.copy(exact = true))
-          )
+          report.facts.copy(enabling = exact.getOrElse(report.facts.enabling.copy(exact = true)))
     )
   }
 

@@ -40,9 +40,9 @@ object RewrittenFiles {
    * Writes the rows of live files to new files, under the metadata and protocol of the transaction.
    *
    * The rows are those that a reader of the version sees: without the deleted ones, with the
-   * partition values of the log. A column whose type is wider in the new metadata is widened. Nothing
-   * is committed: the caller commits the files, and names the folder in an error if it cannot, see
-   * [[orphaning]].
+   * partition values of the log. A column whose type is wider in the new metadata is widened.
+   * Nothing is committed: the caller commits the files, and names the folder in an error if it
+   * cannot, see [[orphaning]].
    *
    * @param from
    *   the version whose files they are
@@ -106,7 +106,10 @@ object RewrittenFiles {
 
   private val prefix = "rewritten-"
 
-  /** Runs a step towards the commit of the files in a folder; if it fails, the error names the folder. */
+  /**
+   * Runs a step towards the commit of the files in a folder; if it fails, the error names the
+   * folder.
+   */
   def orphaning[T](table: String, folder: String)(body: => T): T =
     try body
     catch {

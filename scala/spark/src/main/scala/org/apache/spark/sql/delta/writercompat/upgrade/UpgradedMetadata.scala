@@ -20,8 +20,9 @@ import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 object UpgradedMetadata {
 
   /**
-   * The metadata with the feature: column mapping by id. Fields keep the ids that they have; fields,
-   * elements, keys and values without an id get one above the highest that was ever given out.
+   * The metadata with the feature: column mapping by id. Fields keep the ids that they have;
+   * fields, elements, keys and values without an id get one above the highest that was ever given
+   * out.
    *
    * @param widening
    *   whether bytes and shorts become ints

@@ -44,7 +44,8 @@ class CountingFileSystem extends RawLocalFileSystem {
   }
 }
 
-private final class CountingStream(stream: FSDataInputStream, count: => Unit) extends FSInputStream {
+private final class CountingStream(stream: FSDataInputStream, count: => Unit)
+    extends FSInputStream {
 
   private var isAtNewPlace = true
 
@@ -87,7 +88,9 @@ object CountingFileSystem {
 
   private def count(path: Path, request: Request): Unit =
     if (path.getName.endsWith(".parquet")) {
-      counts.computeIfAbsent(path.toUri.getPath -> request, _ => new AtomicInteger).incrementAndGet()
+      counts
+        .computeIfAbsent(path.toUri.getPath -> request, _ => new AtomicInteger)
+        .incrementAndGet()
       ()
     }
 

@@ -143,7 +143,9 @@ class FooterScanSuite extends UpgradeTests {
   ) test(s"a log that says $what is told from the file") {
     val file = written()
     val size = Files.size(file)
-    assert(footer(file, Some(by(size))).map(read => (read.size, read.rowCount)) == Right((size, 1L)))
+    assert(
+      footer(file, Some(by(size))).map(read => (read.size, read.rowCount)) == Right((size, 1L))
+    )
   }
 
   test("bytes behind a whole Parquet file are noticed") {

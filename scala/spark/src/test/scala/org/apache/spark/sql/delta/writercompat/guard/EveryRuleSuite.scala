@@ -264,7 +264,10 @@ class EveryRuleSuite extends TableSuite with Places {
           .select("location")
           .head()
           .getString(0)
-        TestTable(copy.target, java.nio.file.Path.of(new org.apache.hadoop.fs.Path(folder).toUri.getPath))
+        TestTable(
+          copy.target,
+          java.nio.file.Path.of(new org.apache.hadoop.fs.Path(folder).toUri.getPath)
+        )
       case _ => table
     }
   }
@@ -310,15 +313,15 @@ class EveryRuleSuite extends TableSuite with Places {
   }
 
   private def value(dataType: DataType, i: Int): String = dataType match {
-    case StringType              => s"'n$i'"
-    case DateType                => s"DATE'2026-01-0$i'"
-    case TimestampType           => s"TIMESTAMP'2026-01-0$i 00:00:00Z'"
-    case TimestampNTZType        => s"TIMESTAMP_NTZ'2026-01-0$i 00:00:00'"
-    case BinaryType              => s"X'0$i'"
-    case BooleanType             => s"${i % 2 == 0}"
-    case ArrayType(element, _)   => s"array(${value(element, i)})"
+    case StringType               => s"'n$i'"
+    case DateType                 => s"DATE'2026-01-0$i'"
+    case TimestampType            => s"TIMESTAMP'2026-01-0$i 00:00:00Z'"
+    case TimestampNTZType         => s"TIMESTAMP_NTZ'2026-01-0$i 00:00:00'"
+    case BinaryType               => s"X'0$i'"
+    case BooleanType              => s"${i % 2 == 0}"
+    case ArrayType(element, _)    => s"array(${value(element, i)})"
     case MapType(key, element, _) => s"map(${value(key, i)}, ${value(element, i)})"
-    case s: StructType =>
+    case s: StructType            =>
       s.map(f => s"'${f.name}', ${value(f.dataType, i)}").mkString("named_struct(", ", ", ")")
     case other => s"CAST($i AS ${other.sql})"
   }

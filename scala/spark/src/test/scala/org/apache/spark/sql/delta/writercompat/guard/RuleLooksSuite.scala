@@ -3,7 +3,8 @@ package org.apache.spark.sql.delta.writercompat.guard
 import org.apache.spark.sql.delta.writercompat.TableSuite
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
 import org.icebergwritercompat.contract.{TableRule, TableState, Violation}
-import org.icebergwritercompat.contracts.{Contracts, V1}
+import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.testing.SecondContract
 import org.scalatest.BeforeAndAfterAll
 
 import java.util.concurrent.ConcurrentLinkedQueue
@@ -45,7 +46,7 @@ class RuleLooksSuite extends TableSuite with BeforeAndAfterAll {
     super.beforeAll()
     // The session installs the guard first.
     assert(spark.sessionState != null)
-    if (!Contracts.all.contains(noting)) Contracts.add(noting)
+    SecondContract.add(noting)
     WriterCompatProperty.register()
   }
 

@@ -65,7 +65,8 @@ class PublishRulesSuite extends PublishedSuite {
     assert(rules(enabled) == checked.distinct)
     val plan = mapper
       .readTree(
-        IcebergWriterCompat.upgradePlan(spark, table.name, "auto", false, new JArrayList[String], null)
+        IcebergWriterCompat
+          .upgradePlan(spark, table.name, "auto", false, new JArrayList[String], null)
       )
       .get("plan")
     assert(plan.get("mode").asText == "blocked")
