@@ -64,15 +64,7 @@ object FeatureActivation {
     override def finish(updated: Metadata): Metadata = {
       val configured = updated.copy(configuration = updated.configuration ++ laidOutHere)
       if (configured.columnMappingMode == NoMapping) configured
-      else {
-        val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
-          newMetadata = configured,
-          oldMetadata = configured,
-          isChangingModeOnExistingTable = false,
-          isOverwritingSchema = false
-        )
-        PhysicalNames.followIds(withIds, settled = Set.empty)
-      }
+      else PhysicalNames.assigned(configured)
     }
 
     override def findings(table: TableState): Seq[Violation] = Nil

@@ -8,6 +8,7 @@ import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
 import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 
@@ -42,8 +43,7 @@ final case class FilesToConvert(
 object FilesToConvert {
 
   private def sessionDefault(contract: Option[Contract]): String =
-    "spark.databricks.delta.properties.defaults." +
-      contract.getOrElse(Contracts.default).property.stripPrefix("delta.")
+    WriterCompat.sessionDefaultKey(contract.getOrElse(Contracts.default).property)
 
   /** The files that the statement would convert; `None` if the folder is a Delta table already. */
   def of(spark: SparkSession, convert: ConvertToDeltaCommand): Option[FilesToConvert] = {
