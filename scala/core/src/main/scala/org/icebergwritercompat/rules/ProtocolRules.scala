@@ -4,7 +4,7 @@ import org.icebergwritercompat.contract.{
   Clause,
   FeatureLists,
   Fix,
-  FollowsFromTheSwitch,
+  FixedByActivation,
   Obstacle,
   Profile,
   TableRule,
@@ -71,7 +71,7 @@ object ProtocolRules {
           "wrong or null values.",
         mappingClause
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] = {
       val protocol = table.protocol
@@ -92,7 +92,7 @@ object ProtocolRules {
           "support the feature.",
         mappingClause
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] =
       if (
@@ -111,7 +111,7 @@ object ProtocolRules {
         mappingClause,
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.writerFeatures.getOrElse(Set.empty)
@@ -201,7 +201,7 @@ object ProtocolRules {
           "support these features.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] = {
       val needThree = table.protocol.listedFeatures.intersect(readerWriterFeatures).toSeq.sorted
