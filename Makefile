@@ -18,7 +18,7 @@ sbt := build/sbt
 jars := python/iceberg_writer_compat/jars
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test test-all lint lint-python check format docs bench wheel clean distclean
+.PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench wheel clean distclean
 
 help: ## Show what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ format: setup ## Format all code
 
 docs: setup ## Write docs/rules.md anew, from the rules and their examples
 	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.docs.RulesPage write"
+
+stress: setup ## Kill, race and fill disks; ARGS="--minutes 60 kills" for longer or one part
+	PYTHONPATH=python:tests $(bin)/python -m stress $(ARGS)
 
 bench: setup ## Measure what the guard costs, as ratios in one run
 	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.bench.Benchmarks"

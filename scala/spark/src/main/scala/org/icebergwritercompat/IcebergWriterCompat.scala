@@ -4,9 +4,9 @@ import org.apache.iceberg.SchemaParser
 import org.apache.spark.sql.{Column, DataFrame, SparkSession}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
-import org.apache.spark.sql.delta.writercompat.prove.{IcebergRows, Proving}
+import org.apache.spark.sql.delta.writercompat.prove.{GenericIcebergReader, ProofSource}
 import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, SparkPublishing}
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -52,7 +52,7 @@ object IcebergWriterCompat {
    */
   def enable(spark: SparkSession, table: String): Boolean =
     explained(spark, table) {
-      Upgrading.of(spark, table, "auto", rewrite = false, Nil).run().changed
+      TableUpgrade.of(spark, table, "auto", rewrite = false, Nil).run().changed
     }
 
   /**
@@ -77,7 +77,7 @@ object IcebergWriterCompat {
   ): String =
     explained(spark, table) {
       val chosen = Option(contract)
-      ReportJson.of(Upgrading.of(spark, table, mode, rewrite, drop.asScala.toSeq, chosen).run())
+      ReportJson.of(TableUpgrade.of(spark, table, mode, rewrite, drop.asScala.toSeq, chosen).run())
     }
 
   /** The plan to switch the feature on, as the JSON of a report; writes nothing. */
@@ -189,15 +189,17 @@ object IcebergWriterCompat {
 
   /** The content of Iceberg metadata, as JSON; null means the metadata published last. */
   def published(spark: SparkSession, table: String, location: String): String =
-    iceberg(spark)(ReportJson.of(new Proving(spark, table).published(Option(location))))
+    iceberg(spark)(ReportJson.of(new ProofSource(spark, table).published(Option(location))))
 
   /** The columns of a version of a table, as JSON. */
   def columns(spark: SparkSession, table: String, version: Long): String =
-    active(spark)(ReportJson.ofColumns(new Proving(spark, table).columns(version)))
+    active(spark)(ReportJson.ofColumns(new ProofSource(spark, table).columns(version)))
 
   /** The schema of published metadata in Iceberg's JSON. */
   def icebergSchema(spark: SparkSession, location: String, snapshot: java.lang.Long): String =
-    iceberg(spark)(SchemaParser.toJson(new IcebergRows(spark, location, optional(snapshot)).schema))
+    iceberg(spark)(
+      SchemaParser.toJson(new GenericIcebergReader(spark, location, optional(snapshot)).schema)
+    )
 
   /** The rows that Iceberg's generic reader reads; the filter is in Iceberg's JSON. */
   def icebergRows(
@@ -206,7 +208,9 @@ object IcebergWriterCompat {
       snapshot: java.lang.Long,
       filter: String
   ): DataFrame =
-    iceberg(spark)(new IcebergRows(spark, location, optional(snapshot)).read(Option(filter)))
+    iceberg(spark)(
+      new GenericIcebergReader(spark, location, optional(snapshot)).read(Option(filter))
+    )
 
   /**
    * The rows of a statement, run without the substitution of variables; see [[Sessions.verbatim]].

@@ -9,11 +9,11 @@ import org.icebergwritercompat.remedy.Remedy._
 private[contract] trait ColumnFixes { self: Fix.type =>
 
   /** Takes the default of a column away. */
-  def dropDefault(table: TableState, node: SchemaNode): Remedy = table.moment match {
-    case _: Moment.Creating                    => create(table, Change.Plain(node.path))
-    case Moment.Changing if isNew(table, node) => add(table, node)
-    case _ if table.previous.isDefined         => leave(table)
-    case _                                     => DropDefault(table.name, node.path)
+  def dropDefault(table: TableState, node: SchemaNode): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating                    => create(table, Change.Plain(node.path))
+    case Lifecycle.Changing if isNew(table, node) => add(table, node)
+    case _ if table.previous.isDefined            => leave(table)
+    case _                                        => DropDefault(table.name, node.path)
   }
 
   /** Lets a column hold nulls. */
@@ -100,10 +100,10 @@ private[contract] trait ColumnFixes { self: Fix.type =>
   /** Gives the node another name. */
   def rename(table: TableState, node: SchemaNode, name: String): Remedy = {
     val renamed = Change.Name(node.path, name)
-    table.moment match {
-      case _: Moment.Creating => create(table, renamed)
-      case Moment.Enabling    => renameInPlace(table, node.path, name)
-      case Moment.Changing    =>
+    table.lifecycle match {
+      case _: Lifecycle.Creating => create(table, renamed)
+      case Lifecycle.Enabling    => renameInPlace(table, node.path, name)
+      case Lifecycle.Changing    =>
         val before =
           for (previous <- table.previous; id <- node.id; was <- previous.nodesById.get(id))
             yield was
@@ -125,23 +125,23 @@ private[contract] trait ColumnFixes { self: Fix.type =>
 
   /** Makes the column a plain one: creates or adds it so, or lets an upgrade take `what` away. */
   def withoutExpression(table: TableState, node: SchemaNode, what: String): Remedy =
-    table.moment match {
-      case Moment.Changing if isNew(table, node) => add(table, node)
-      case Moment.Enabling                       => callEnable(table, drop = Seq(what))
-      case _: Moment.Creating                    => create(table, Change.Plain(node.path))
-      case _                                     => copyInto(table)
+    table.lifecycle match {
+      case Lifecycle.Changing if isNew(table, node) => add(table, node)
+      case Lifecycle.Enabling                       => callEnable(table, drop = Seq(what))
+      case _: Lifecycle.Creating                    => create(table, Change.Plain(node.path))
+      case _                                        => copyInto(table)
     }
 
   /** Gives the node a type that both formats have. */
-  def useSupportedType(table: TableState, node: SchemaNode): Remedy = table.moment match {
-    case _: Moment.Creating                                           => create(table)
-    case Moment.Enabling if SupportedTypes.widensToInt(node.dataType) =>
+  def useSupportedType(table: TableState, node: SchemaNode): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating                                           => create(table)
+    case Lifecycle.Enabling if SupportedTypes.widensToInt(node.dataType) =>
       widen(table, node, IntegerType)
     // The values of the column would be lost with it.
-    case Moment.Enabling                                            => copyInto(table)
-    case Moment.Changing if isStanding(table)                       => copyInto(table)
-    case Moment.Changing if !isNew(table, fieldAround(table, node)) => addBeside(table, node)
-    case Moment.Changing                                            => add(table, node)
+    case Lifecycle.Enabling                                            => copyInto(table)
+    case Lifecycle.Changing if isStanding(table)                       => copyInto(table)
+    case Lifecycle.Changing if !isNew(table, fieldAround(table, node)) => addBeside(table, node)
+    case Lifecycle.Changing                                            => add(table, node)
   }
 
   /** Lets Delta give the node a wider type, and keep the record of it. */

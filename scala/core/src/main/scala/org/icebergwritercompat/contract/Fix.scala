@@ -4,13 +4,13 @@ import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.{Change, Remedy}
 import org.icebergwritercompat.remedy.Remedy._
 
-/** Which remedy mends a violation of a table, at the moment when it is looked at. */
+/** Which remedy mends a violation of a table, at the lifecycle when it is looked at. */
 object Fix extends ColumnFixes with TableFixes {
 
   /** Gives the table the property `key` = `value`. */
-  def setProperty(table: TableState, key: String, value: String): Remedy = table.moment match {
-    case _: Moment.Creating => create(table, Change.Property(key, Some(value)))
-    case _                  => SetProperty(table.name, key, value)
+  def setProperty(table: TableState, key: String, value: String): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating => create(table, Change.Property(key, Some(value)))
+    case _                     => SetProperty(table.name, key, value)
   }
 
   /** The same for a table that Delta cannot read, so that its rows cannot be copied either. */
@@ -19,7 +19,7 @@ object Fix extends ColumnFixes with TableFixes {
 
   /** Whether the table has the feature and is looked at as it is, not with a change to it. */
   private[contract] def isStanding(table: TableState): Boolean =
-    table.moment == Moment.Changing && table.previous.isEmpty
+    table.lifecycle == Lifecycle.Changing && table.previous.isEmpty
 
   /**
    * Gives the table the mapping mode; of a table that has another one, Delta does not change it.
@@ -44,14 +44,14 @@ object Fix extends ColumnFixes with TableFixes {
   }
 
   /** Takes a property away. */
-  def unsetProperty(table: TableState, key: String): Remedy = table.moment match {
-    case _: Moment.Creating => create(table, Change.Property(key, None))
-    case _                  => UnsetProperty(table.name, key)
+  def unsetProperty(table: TableState, key: String): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating => create(table, Change.Property(key, None))
+    case _                     => UnsetProperty(table.name, key)
   }
 
   /** Takes a CHECK constraint away. */
-  def dropConstraint(table: TableState, constraint: String): Remedy = table.moment match {
-    case _: Moment.Creating => create(table, Change.Property(constraintKey(constraint), None))
+  def dropConstraint(table: TableState, constraint: String): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating => create(table, Change.Property(constraintKey(constraint), None))
     case _ if table.previous.exists(!_.properties.contains(constraintKey(constraint))) =>
       leave(table)
     case _ => DropConstraint(table.name, constraint)
@@ -60,11 +60,12 @@ object Fix extends ColumnFixes with TableFixes {
   private def constraintKey(constraint: String): String = WriterCompat.ConstraintPrefix + constraint
 
   /** Takes the feature out of the table's protocol, or never puts it there. */
-  def dropFeature(table: TableState, feature: String): Remedy = table.moment match {
-    case Moment.Creating(false) => create(table, Change.Property(s"delta.feature.$feature", None))
+  def dropFeature(table: TableState, feature: String): Remedy = table.lifecycle match {
+    case Lifecycle.Creating(false) =>
+      create(table, Change.Property(s"delta.feature.$feature", None))
     case _ if table.previous.exists(!_.protocol.listedFeatures(feature)) =>
       DropFeature(table.name, table.contract.feature, None, asked = Some(feature))
-    case Moment.Enabling if leavesTraces(feature) && !table.profile.alsoAllowed(protection) =>
+    case Lifecycle.Enabling if leavesTraces(feature) && !table.profile.alsoAllowed(protection) =>
       DropFeature(table.name, feature, Some(truncationPeriod(table)), asked = Some(feature))
     case _ => DropFeature(table.name, feature, None, asked = Some(feature))
   }
@@ -98,11 +99,11 @@ object Fix extends ColumnFixes with TableFixes {
   }
 
   /** Gives the table the layout that the contract asks for, which no statement of SQL can do. */
-  def enable(table: TableState): Remedy = table.moment match {
-    case _: Moment.Creating => create(table)
-    case Moment.Enabling    => callEnable(table)
+  def enable(table: TableState): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating => create(table)
+    case Lifecycle.Enabling    => callEnable(table)
     // The feature is on, so there is nothing to switch on; a new table has the right layout.
-    case Moment.Changing => copyInto(table)
+    case Lifecycle.Changing => copyInto(table)
   }
 
   /** The call that plans and makes the change on an existing table. */

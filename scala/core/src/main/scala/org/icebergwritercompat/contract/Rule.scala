@@ -88,7 +88,7 @@ sealed trait Rule extends Obstructing with Serializable {
 }
 
 /** A rule that every table keeps after the commit that switches the feature on. */
-trait FollowsFromTheSwitch extends Obstructing {
+trait FixedByActivation extends Obstructing {
   override def obstacle(
       table: TableState,
       violation: Violation,
@@ -100,7 +100,7 @@ trait FollowsFromTheSwitch extends Obstructing {
  * A rule on names and ids that the commit which switches the feature on assigns, for a table
  * without files or with files that already have column mapping.
  */
-trait LaidOutByTheSwitch extends Obstructing {
+trait AssignedByActivation extends Obstructing {
   override def obstacle(
       table: TableState,
       violation: Violation,
@@ -109,7 +109,7 @@ trait LaidOutByTheSwitch extends Obstructing {
 }
 
 /** A rule on ids in data files: existing files that lack them have to be rewritten. */
-trait BoundByFiles extends Obstructing {
+trait FixedByRewrite extends Obstructing {
   override def obstacle(
       table: TableState,
       violation: Violation,

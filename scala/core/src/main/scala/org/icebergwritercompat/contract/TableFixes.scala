@@ -9,9 +9,9 @@ import org.icebergwritercompat.remedy.Remedy._
 private[contract] trait TableFixes { self: Fix.type =>
 
   /** Creates the table partitioned by these columns, or copies its rows into one that is. */
-  def partitionBy(table: TableState, columns: Seq[String]): Remedy = table.moment match {
-    case _: Moment.Creating => create(table, Change.Partitioning(columns))
-    case _                  => copyInto(table.copy(partitionColumns = columns))
+  def partitionBy(table: TableState, columns: Seq[String]): Remedy = table.lifecycle match {
+    case _: Lifecycle.Creating => create(table, Change.Partitioning(columns))
+    case _                     => copyInto(table.copy(partitionColumns = columns))
   }
 
   /** Replaces the table with the partition columns it had, which come back if they are gone. */
@@ -20,7 +20,7 @@ private[contract] trait TableFixes { self: Fix.type =>
       .filter(node => after.column(node.path.head).isEmpty)
       .map(node => Change.Added(node.path.head, node.dataType))
     create(
-      after.copy(moment = Moment.Creating(replacing = true)),
+      after.copy(lifecycle = Lifecycle.Creating(replacing = true)),
       gone :+ Change.Partitioning(before.partitionColumns): _*
     )
   }
@@ -86,7 +86,7 @@ private[contract] trait TableFixes { self: Fix.type =>
   private[contract] def create(table: TableState, changes: Change*): Remedy = {
     val declared = Declared(
       table.name,
-      table.moment == Moment.Creating(replacing = true),
+      table.lifecycle == Lifecycle.Creating(replacing = true),
       table.schema,
       partitionsOf(table),
       table.contract.property

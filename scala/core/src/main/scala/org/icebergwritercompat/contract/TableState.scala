@@ -11,18 +11,18 @@ import java.util.concurrent.ConcurrentHashMap
  * What is being done with a table when the rules are checked. It decides the remedy of a violation,
  * but not whether there is a violation.
  */
-sealed trait Moment
+sealed trait Lifecycle
 
-object Moment {
+object Lifecycle {
 
   /** The table is being created, or replaced by a new one. */
-  final case class Creating(replacing: Boolean) extends Moment
+  final case class Creating(replacing: Boolean) extends Lifecycle
 
   /** The feature is being switched on for an existing table. */
-  case object Enabling extends Moment
+  case object Enabling extends Lifecycle
 
   /** The table has the feature and is being changed. */
-  case object Changing extends Moment
+  case object Changing extends Lifecycle
 }
 
 /** The protocol action of a table. */
@@ -63,7 +63,7 @@ object FileFormat {
  */
 final case class TableState(
     name: String,
-    moment: Moment,
+    lifecycle: Lifecycle,
     protocol: ProtocolState,
     properties: Map[String, String],
     schema: StructType,

@@ -109,4 +109,17 @@ private[errors] trait PublishErrors {
       cause
     )
   }
+
+  /** The refusal of what an Iceberg client wants to commit, with the reason as sub-condition. */
+  def commitRefused(
+      reason: String,
+      table: String,
+      parameters: Map[String, String],
+      cause: Throwable = null
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"ICEBERG_WRITER_COMPAT_COMMIT_REFUSED.$reason",
+      parameters + ("table" -> table),
+      cause
+    )
 }

@@ -45,13 +45,16 @@ final case class Unreadable(reason: String, detail: String)
  *   for each leaf column, by its path, one entry per row group
  * @param keys
  *   the key-value metadata
+ * @param createdBy
+ *   the library that wrote the file
  */
 final case class Footer(
     schema: MessageType,
     rowCount: Long,
     size: Long,
     chunks: Map[Seq[String], Seq[ColumnChunk]] = Map.empty,
-    keys: Map[String, String] = Map.empty
+    keys: Map[String, String] = Map.empty,
+    createdBy: Option[String] = None
 )
 
 /**

@@ -29,6 +29,9 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
     case s: IntStatistics  => whole(text).forall(v => s.getMin == v && s.getMax == v)
     case s: LongStatistics => whole(text).forall(v => s.getMin == v && s.getMax == v)
     // 0.0 equals -0.0. NaN cannot be compared, because it is not in bounds.
+    case s: FloatStatistics if dataType == DoubleType =>
+      // Written before the column was widened: Delta reads a double from the text.
+      s.getMin.isNaN || text.toDoubleOption.forall(v => s.getMin == v && s.getMax == v)
     case s: FloatStatistics =>
       s.getMin.isNaN || text.toFloatOption.forall(v => s.getMin == v && s.getMax == v)
     case s: DoubleStatistics =>

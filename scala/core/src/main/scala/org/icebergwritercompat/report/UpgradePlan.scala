@@ -74,7 +74,7 @@ final class UpgradePlan(
   private def isHeldByCompatV3: Boolean =
     from.property(WriterCompat.IcebergCompatV3Enabled).exists(WriterCompat.isTrue)
 
-  private val (mendable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
+  private val (rewritable, hopeless) = failing.partition(_.reasons.forall(upgrade.isMendable))
 
   private val widened: Seq[SchemaNode] =
     from.nodes
@@ -90,7 +90,7 @@ final class UpgradePlan(
       val finding = Finding.of(to, violation, Severity.Error)
       if (Drop.of(violation) == dropOf(violation) && !isThisCall(violation.remedy)) finding
       else finding.copy(remedy = Fix.copyInto(to))
-    } ++ findingsOf(hopeless.map(unmendable), Severity.Error)
+    } ++ findingsOf(hopeless.map(keptByRewrite), Severity.Error)
 
   // The call that is blocked would be blocked again.
   private def isThisCall(remedy: Remedy): Boolean = remedy match {
@@ -99,7 +99,7 @@ final class UpgradePlan(
   }
 
   // What else is wrong with these files is written anew once that is away.
-  private def unmendable(verdict: FileVerdict): FileVerdict =
+  private def keptByRewrite(verdict: FileVerdict): FileVerdict =
     verdict.copy(reasons = verdict.reasons.filterNot(upgrade.isMendable))
 
   /** The mode. */
@@ -112,7 +112,7 @@ final class UpgradePlan(
   def findings: Seq[Finding] =
     blockers ++ dropped.map { violation =>
       Finding.of(to, violation, Severity.Info)
-    } ++ findingsOf(mendable, Severity.Warning)
+    } ++ findingsOf(rewritable, Severity.Warning)
 
   /** The plan as a report shows it. */
   def fact: PlanFact =
@@ -120,8 +120,8 @@ final class UpgradePlan(
       mode,
       if (mode == PlanMode.Blocked) Nil else steps,
       groups,
-      mendable.size.toLong,
-      mendable.map(_.size).sum,
+      rewritable.size.toLong,
+      rewritable.map(_.size).sum,
       (if (mode == PlanMode.Blocked) blockers.map(_.remedy) else dropped.map(_.remedy)).distinct
     )
 
@@ -138,7 +138,7 @@ final class UpgradePlan(
       case _ =>
         Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
     }
-    EnablingFact(verdict, reason, mendable.size.toLong, mendable.map(_.size).sum, exact = true)
+    EnablingFact(verdict, reason, rewritable.size.toLong, rewritable.map(_.size).sum, exact = true)
   }
 
   /** The remedy of the blockers: one call that drops all of them, if possible. */
@@ -178,12 +178,12 @@ final class UpgradePlan(
     (dropped.flatMap(_.remedy.sql) ++ plainColumns).map(StepFact("drop", _)) ++
       waiting ++
       widened.map(node => StepFact("widen", s"${node.sqlPath} ${node.dataType.sql} becomes INT")) ++
-      Option.when(mendable.nonEmpty) {
+      Option.when(rewritable.nonEmpty) {
         StepFact(
           "rewrite",
           "the rows of files that cannot be kept are written to new files",
-          Some(mendable.size.toLong),
-          Some(mendable.map(_.size).sum)
+          Some(rewritable.size.toLong),
+          Some(rewritable.map(_.size).sum)
         )
       } ++
       Seq(StepFact("protocol", protocol), StepFact("properties", properties)) ++

@@ -5,7 +5,7 @@ import org.icebergwritercompat.contract.{
   ActionRule,
   Clause,
   Fix,
-  FollowsFromTheSwitch,
+  FixedByActivation,
   Obstacle,
   TableState,
   Violation
@@ -61,7 +61,7 @@ object ActionRules {
         "Iceberg's metadata contains the row count of every file.",
         v2
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] =
       Option.when(file.statistics.forall(_.rowCount.isEmpty))(

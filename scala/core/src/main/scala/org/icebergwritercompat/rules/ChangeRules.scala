@@ -208,8 +208,10 @@ object ChangeRules {
         "C14",
         "A column keeps its type, or changes from int to long, from float to double, or to a " +
           "wider decimal of the same scale. This also holds if the commit replaces all rows; " +
-          "if it does not, the feature `typeWidening` is required.",
-        "Otherwise Iceberg cannot read older files or snapshots with the new type.",
+          "if it does not, the feature `typeWidening` is required, and a partition column of " +
+          "type float keeps it.",
+        "Otherwise Iceberg cannot read older files or snapshots with the new type; of a float " +
+          "partition value, Delta and Iceberg would read different doubles.",
         evolution,
         Clause(Rfc, "Allowed Supported list of features")
       ) {
@@ -224,6 +226,8 @@ object ChangeRules {
             Some(typeChange(was, is, Fix.addBeside(change.after, is), noPromotion))
           else if (!canWiden && isAnother(was.dataType, is.dataType))
             Some(typeChange(was, is, widen(change.before), noWidening))
+          else if (change.kind == ChangeKind.Ordinary && isWidenedFloat(change.after, was, is))
+            Some(typeChange(was, is, Fix.addBeside(change.after, is), twoDoubles))
           else None
         }.toSeq
     }
@@ -231,6 +235,14 @@ object ChangeRules {
     private val noPromotion = "Iceberg format version 2 has no such type promotion"
     private val noWidening =
       "the table does not support typeWidening, without which Delta cannot read the older files"
+
+    private val twoDoubles =
+      "Delta reads the partition value from its log, where it is text, so 0.1 becomes the double " +
+        "0.1, while Iceberg's readers find the float in the file, which is 0.10000000149011612"
+
+    private def isWidenedFloat(table: TableState, was: SchemaNode, is: SchemaNode): Boolean =
+      was.dataType == FloatType && is.dataType == DoubleType &&
+        table.partitionNodes.exists(_.path == is.path)
 
     private def widen(table: TableState): Remedy =
       Fix.setProperty(table, WriterCompat.TypeWideningEnabled, "true")

@@ -6,7 +6,7 @@ import org.icebergwritercompat.contract.{
   Clause,
   Fix,
   IcebergNames,
-  Moment,
+  Lifecycle,
   Rule,
   TableChange,
   TableRule,
@@ -85,15 +85,17 @@ object NameRules {
     // Tables may have had the column before it was reserved.
     override def isAdvice: Boolean = true
 
-    override def check(table: TableState): Seq[Violation] = table.moment match {
-      case Moment.Changing => Nil
-      case _               => table.columns.filter(isReserved).map(reserved(this, table, _))
+    override def check(table: TableState): Seq[Violation] = table.lifecycle match {
+      case Lifecycle.Changing => Nil
+      case _                  => table.columns.filter(isReserved).map(reserved(this, table, _))
     }
 
     /**
      * The columns with reserved names of a table that has the feature: a warning, not a refusal.
      */
-    def ofExisting(table: TableState): Seq[Violation] = check(table.copy(moment = Moment.Enabling))
+    def ofExisting(table: TableState): Seq[Violation] = check(
+      table.copy(lifecycle = Lifecycle.Enabling)
+    )
   }
 
   object NoNewReservedNames

@@ -1,13 +1,13 @@
 package org.icebergwritercompat.rules
 
 import org.icebergwritercompat.contract.{
+  AssignedByActivation,
   Clause,
   Contract,
   FileFormat,
   Fix,
-  FollowsFromTheSwitch,
-  LaidOutByTheSwitch,
-  Moment,
+  FixedByActivation,
+  Lifecycle,
   Rule,
   TableRule,
   TableState,
@@ -96,7 +96,7 @@ object PropertyRules {
         "it is the property that switches the feature on",
         Clause(Rfc, "IcebergWriterCompatV1")
       )
-      with FollowsFromTheSwitch
+      with FixedByActivation
 
   object IcebergCompatV2Enabled
       extends RequiredProperty(
@@ -108,7 +108,7 @@ object PropertyRules {
         "the feature includes all requirements of IcebergCompatV2",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
-      with LaidOutByTheSwitch
+      with AssignedByActivation
 
   object ColumnMappingById
       extends RequiredProperty(
@@ -121,7 +121,7 @@ object PropertyRules {
         "only in this mode do Delta readers find columns by id in files that Iceberg engines wrote",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
-      with LaidOutByTheSwitch {
+      with AssignedByActivation {
 
     override protected def remedy(table: TableState, found: String): Remedy =
       Fix.setMappingMode(table, WriterCompat.IdMode)
@@ -136,7 +136,7 @@ object PropertyRules {
         Clause(DeltaProtocol, "Column Mapping"),
         Clause(IcebergSpec, "Table Metadata Fields, last-column-id")
       )
-      with LaidOutByTheSwitch {
+      with AssignedByActivation {
 
     override def check(table: TableState): Seq[Violation] = {
       val highest = table.nodes.flatMap(_.id).maxOption.getOrElse(0L)
@@ -190,7 +190,7 @@ object PropertyRules {
           "IcebergCompat",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
-      with FollowsFromTheSwitch
+      with FixedByActivation
 
   object DeletionVectorsOff
       extends SwitchedOff(
@@ -213,7 +213,7 @@ object PropertyRules {
           "IcebergCompat",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
-      with FollowsFromTheSwitch
+      with FixedByActivation
 
   object ChangeDataFeedOff
       extends SwitchedOff(
@@ -317,11 +317,12 @@ object PropertyRules {
 
     // A table that somebody else has given both stays as it is.
     override def check(table: TableState): Seq[Violation] =
-      if (table.moment == Moment.Changing || !WriterCompat.isUniFormIceberg(table.properties)) Nil
+      if (table.lifecycle == Lifecycle.Changing || !WriterCompat.isUniFormIceberg(table.properties))
+        Nil
       else {
-        val remedy = table.moment match {
-          case _: Moment.Creating => Fix.publishInstead(table)
-          case _                  =>
+        val remedy = table.lifecycle match {
+          case _: Lifecycle.Creating => Fix.publishInstead(table)
+          case _                     =>
             val others = WriterCompat.otherUniversalFormats(table.properties)
             Fix.setProperty(table, WriterCompat.UniversalFormats, others)
         }

@@ -4,7 +4,7 @@ import org.icebergwritercompat.contract.{
   Clause,
   FeatureLists,
   Fix,
-  FollowsFromTheSwitch,
+  FixedByActivation,
   Obstacle,
   Profile,
   TableRule,
@@ -118,7 +118,7 @@ object ProtocolRules {
         mappingClause,
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] = {
       val listed = table.protocol.writerFeatures.getOrElse(Set.empty)

@@ -2,12 +2,12 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.contract.{
-  BoundByFiles,
+  AssignedByActivation,
   Clause,
   Fix,
-  FollowsFromTheSwitch,
-  LaidOutByTheSwitch,
-  Moment,
+  FixedByActivation,
+  FixedByRewrite,
+  Lifecycle,
   Obstacle,
   TableRule,
   TableState,
@@ -54,7 +54,7 @@ object SchemaRules {
         "Iceberg finds a column only by its id, so a column without an id cannot be read.",
         Clause(DeltaProtocol, "Column Mapping")
       )
-      with BoundByFiles {
+      with FixedByRewrite {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -68,12 +68,12 @@ object SchemaRules {
   object PhysicalNameIsColId
       extends TableRule(
         "C2",
-        "The physical name of every field is `col-<id>`.",
+        "The physical name of every field is `col-` followed by its id.",
         "Iceberg writers derive the name from the id, and would write the column under another " +
           "name.",
         Clause(Rfc, "Writer Requirements for IcebergWriterCompatV1")
       )
-      with LaidOutByTheSwitch {
+      with AssignedByActivation {
 
     override def check(table: TableState): Seq[Violation] =
       for {
@@ -177,7 +177,7 @@ object SchemaRules {
           "empty list or map, or fails.",
         Clause(DeltaProtocol, "Writer Requirements for IcebergCompatV2")
       )
-      with BoundByFiles {
+      with FixedByRewrite {
 
     override def check(table: TableState): Seq[Violation] =
       table.nodes.collect {
@@ -241,7 +241,7 @@ object SchemaRules {
         "Delta engines refuse such a column if the protocol does not list the feature.",
         Clause(DeltaProtocol, "Timestamp without timezone (TimestampNtz)")
       )
-      with FollowsFromTheSwitch {
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] =
       if (table.protocol.listedFeatures(feature)) Nil
@@ -381,8 +381,8 @@ object SchemaRules {
           violation(
             Condition.IncompatiblePartitioning,
             location.getOrElse(Location.Column(Seq(String.valueOf(name)), None, None)),
-            table.moment match {
-              case _: Moment.Creating =>
+            table.lifecycle match {
+              case _: Lifecycle.Creating =>
                 Fix.partitionBy(table, table.partitionColumns.flatMap(usable(table, _)))
               // Delta cannot read such a table, so its rows cannot be copied.
               case _ => Fix.lookIntoHistory(table)

@@ -67,7 +67,7 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 
   /** Whether a rewrite resolves the reason and keeps the rows. */
   def isMendable(reason: FileReason): Boolean =
-    !FileUpgrade.unmendable(from.mappingMode)(reason.rule) && !isReadAsText(reason)
+    !FileUpgrade.keptByRewrite(from.mappingMode)(reason.rule) && !isReadAsText(reason)
 
   // A rewrite would write null.
   private def isReadAsText(reason: FileReason): Boolean =
@@ -136,10 +136,11 @@ final class FileUpgrade(from: TableState, to: TableState) extends Serializable {
 object FileUpgrade {
 
   /** Whether a rewrite of files of the table resolves violations of the rule. */
-  def mends(table: TableState, rule: Rule): Boolean = !unmendable(table.mappingMode)(rule.id)
+  def rewriteResolves(table: TableState, rule: Rule): Boolean =
+    !keptByRewrite(table.mappingMode)(rule.id)
 
   /** The rules whose violations a rewrite does not resolve. */
-  private def unmendable(mode: String): Set[String] = {
+  private def keptByRewrite(mode: String): Set[String] = {
     val always: Set[Rule] =
       Set(
         FooterRules.FootersAreReadable,

@@ -402,6 +402,36 @@ class ChangeRulesSuite extends StepSuite {
       noPromotion
     )
   }
+  private def partitionedBy(column: String, kind: ChangeKind, feature: String = "typeWidening") = {
+    val before =
+      supporting(CompliantTable.of("f FLOAT, i INT, g FLOAT"), feature)
+        .copy(partitionColumns = Seq(column))
+    val wider = Map("f" -> DoubleType, "i" -> LongType).withDefaultValue(FloatType)
+    to(before, retyped(before.schema, Seq(column))(_ => wider(column)), kind)
+  }
+  refuses(TypesAreKeptOrPromoted, "a partition column from FLOAT to DOUBLE")(
+    partitionedBy("f", Ordinary)
+  ) {
+    badChange(Location.Column(Seq("f"), Some(1), Some("col-1")), adding("f_2 DOUBLE"))(
+      "f",
+      "changes from FLOAT to DOUBLE",
+      "Delta reads the partition value from its log, where it is text, so 0.1 becomes the double " +
+        "0.1, while Iceberg's readers find the float in the file, which is 0.10000000149011612"
+    )
+  }
+  passes(TypesAreKeptOrPromoted, "a partition column from FLOAT to DOUBLE without its rows")(
+    partitionedBy("f", Replacing)
+  )
+  passes(TypesAreKeptOrPromoted, "a partition column from INT to BIGINT")(
+    partitionedBy("i", Ordinary)
+  )
+  passes(TypesAreKeptOrPromoted, "another column than that of the partitions") {
+    val change = partitionedBy("f", Ordinary)
+    change.copy(
+      before = change.before.copy(partitionColumns = Seq("g")),
+      after = change.after.copy(partitionColumns = Seq("g"))
+    )
+  }
   passes(TypesAreKeptOrPromoted, "another column of another type under the same name") {
     val table = CompliantTable.of("a INT")
     to(table, StructType(Seq(field("a", StringType, 2))), Replacing, max = 2)

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Moment, ProtocolState, Rule, TableRule}
+import org.icebergwritercompat.contract.{Lifecycle, ProtocolState, Rule, TableRule}
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.{features, shapes, Shape}
 import org.icebergwritercompat.rules.SchemaRules._
@@ -121,14 +121,14 @@ class ColumnRulesSuite extends StepSuite {
     val dropped = s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP DEFAULT"
 
     refuses(rule, s"$key in ${shape.name}")(table)(inactive(if (isDefault) dropped else copy))
-    refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(moment = Moment.Enabling))(
+    refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(lifecycle = Lifecycle.Enabling))(
       inactive(
         if (isDefault) dropped
         else s"""enable_iceberg_writer_compat(spark, "db.t", drop=["${asked(rule)}"])"""
       )
     )
     refuses(rule, s"$key in ${shape.name} of a new table") {
-      table.copy(moment = Moment.Creating(replacing = false))
+      table.copy(lifecycle = Lifecycle.Creating(replacing = false))
     }(inactive(created))
     refuses(rule, s"$key put on a column in ${shape.name}") {
       table.copy(previous = Some(CompliantTable.of(shape.schema)))
@@ -320,7 +320,7 @@ class ColumnRulesSuite extends StepSuite {
   refuses(PartitionColumnsAreTopLevel, "a struct in a table that is created without it") {
     partitioned("s").copy(
       schema = CompliantTable.of("s STRUCT<x: INT>").schema,
-      moment = Moment.Creating(replacing = false)
+      lifecycle = Lifecycle.Creating(replacing = false)
     )
   } {
     badPartition(

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Moment, ProtocolState, TableState}
+import org.icebergwritercompat.contract.{Lifecycle, ProtocolState, TableState}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.Location
 
@@ -60,7 +60,7 @@ object CompliantTable {
   /** A table with this schema, which has its ids already. */
   def of(schema: StructType): TableState = TableState(
     "db.t",
-    Moment.Changing,
+    Lifecycle.Changing,
     protocol,
     properties + ("delta.columnMapping.maxColumnId" -> highestId(schema).toString),
     schema,

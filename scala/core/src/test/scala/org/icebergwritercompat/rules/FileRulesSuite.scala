@@ -1,6 +1,6 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.contract.{Moment, Violation}
+import org.icebergwritercompat.contract.{Lifecycle, Violation}
 import org.icebergwritercompat.model.{Condition, Location}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.FileRules._
@@ -10,7 +10,7 @@ class FileRulesSuite extends RuleSuite {
   acceptsCompliantTables(LiveFilesWereWrittenById)
 
   for (shape <- CompliantTable.shapes) {
-    val table = CompliantTable.of(shape.schema).copy(moment = Moment.Enabling)
+    val table = CompliantTable.of(shape.schema).copy(lifecycle = Lifecycle.Enabling)
 
     test(s"E1 accepts a history in which every file has ids, with ${shape.name}") {
       assert(LiveFilesWereWrittenById.check(table, Provenance(0, None)) == Nil)

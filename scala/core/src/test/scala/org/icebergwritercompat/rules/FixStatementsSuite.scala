@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Fix, Moment, ProtocolState, TableState}
+import org.icebergwritercompat.contract.{Fix, Lifecycle, ProtocolState, TableState}
 import org.icebergwritercompat.model.SchemaNode
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.CompliantTable._
@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 /** What a statement must look like to be run where the violation is. */
 class FixStatementsSuite extends AnyFunSuite {
 
-  private val creating = Moment.Creating(replacing = false)
+  private val creating = Lifecycle.Creating(replacing = false)
   private val property = "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
 
   private def node(table: TableState, path: String*): SchemaNode = table.nodesByPath(path.toVector)
@@ -98,7 +98,7 @@ class FixStatementsSuite extends AnyFunSuite {
   test("a nested field of a new table is renamed in the statement that creates it") {
     val table = CompliantTable
       .of("s STRUCT<x: INT>, m MAP<STRUCT<x: INT>, ARRAY<STRUCT<x: INT>>>")
-      .copy(moment = creating)
+      .copy(lifecycle = creating)
     Seq(
       Seq("s", "x") -> "(s STRUCT<z: INT>, m MAP<STRUCT<x: INT>, ARRAY<STRUCT<x: INT>>>)",
       Seq("m", "key", "x") -> "(s STRUCT<x: INT>, m MAP<STRUCT<z: INT>, ARRAY<STRUCT<x: INT>>>)",
@@ -113,7 +113,7 @@ class FixStatementsSuite extends AnyFunSuite {
   }
 
   test("a table without columns is created without a list of them") {
-    val table = CompliantTable.of(new StructType()).copy(moment = creating)
+    val table = CompliantTable.of(new StructType()).copy(lifecycle = creating)
     isStatement(
       Fix.setProperty(table, "delta.enableDeletionVectors", "false"),
       "CREATE TABLE db.t USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', " +
@@ -127,14 +127,14 @@ class FixStatementsSuite extends AnyFunSuite {
       "ALTER TABLE db.t UNSET TBLPROPERTIES ('delta.minReaderVersion')"
     )
     isStatement(
-      Fix.unsetProperty(old.copy(moment = creating), "delta.minReaderVersion"),
+      Fix.unsetProperty(old.copy(lifecycle = creating), "delta.minReaderVersion"),
       s"CREATE TABLE db.t (a INT, s STRUCT<x: INT>) USING delta $property"
     )
   }
 
   test("a new table is made without a constraint") {
     isStatement(
-      Fix.dropConstraint(old.copy(moment = creating), "c"),
+      Fix.dropConstraint(old.copy(lifecycle = creating), "c"),
       s"CREATE TABLE db.t (a INT, s STRUCT<x: INT>) USING delta $property"
     )
   }

@@ -2,25 +2,25 @@ package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{ByteType, ShortType, StructType}
-import org.icebergwritercompat.contract.{Fix, Moment}
+import org.icebergwritercompat.contract.{Fix, Lifecycle}
 import org.icebergwritercompat.remedy.Remedy
 import org.scalatest.funsuite.AnyFunSuite
 
 class FixSuite extends AnyFunSuite {
 
   private val names = Seq("t", "db.t", "spark_catalog.db.t", "`my db`.`my.t`", "delta.`/tmp/a b`")
-  private val moments = Seq(
-    Moment.Creating(replacing = false),
-    Moment.Creating(replacing = true),
-    Moment.Enabling,
-    Moment.Changing
+  private val lifecycles = Seq(
+    Lifecycle.Creating(replacing = false),
+    Lifecycle.Creating(replacing = true),
+    Lifecycle.Enabling,
+    Lifecycle.Changing
   )
   private val ddl = "a INT NOT NULL, `b c` ARRAY<STRUCT<`d.e`: SMALLINT>>, m MAP<STRING, TINYINT>"
 
-  private def table(name: String, moment: Moment) =
+  private def table(name: String, lifecycle: Lifecycle) =
     CompliantTable
       .of(ddl)
-      .copy(name = name, moment = moment, partitionColumns = Seq("a"))
+      .copy(name = name, lifecycle = lifecycle, partitionColumns = Seq("a"))
 
   // DROP FEATURE is Delta's own statement, and the helper is Python: they are not Spark's to parse.
   private def isSparks(statement: String) =
@@ -31,8 +31,8 @@ class FixSuite extends AnyFunSuite {
       assert(CatalystSqlParser.parsePlan(statement).toString.nonEmpty)
     }
 
-  for (name <- names; moment <- moments) {
-    val state = table(name, moment)
+  for (name <- names; lifecycle <- lifecycles) {
+    val state = table(name, lifecycle)
     val fixes: Seq[(String, Remedy)] =
       Seq(
         "setProperty" -> Fix.setProperty(state, "delta.enableDeletionVectors", "false"),
@@ -44,7 +44,7 @@ class FixSuite extends AnyFunSuite {
           s"useSupportedType(${node.sqlPath})" -> Fix.useSupportedType(state, node)
         }
     for ((fix, remedy) <- fixes; statement = remedy.text)
-      test(s"$fix of $name, $moment, is a statement that Spark parses") {
+      test(s"$fix of $name, $lifecycle, is a statement that Spark parses") {
         parse(statement)
         // A path or a quoted name must come out as it went in, for the user to paste.
         assert(statement.contains(name.stripSuffix("`")))
@@ -53,7 +53,7 @@ class FixSuite extends AnyFunSuite {
 
   test("a new table is spelled out with supported types, nullability and partitions") {
     assert(
-      Fix.enable(table("db.t", Moment.Creating(replacing = false))).text ==
+      Fix.enable(table("db.t", Lifecycle.Creating(replacing = false))).text ==
         "CREATE TABLE db.t (a INT NOT NULL, `b c` ARRAY<STRUCT<`d.e`: INT>>, " +
         "m MAP<STRING, INT>) USING delta PARTITIONED BY (a) " +
         "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
@@ -62,14 +62,14 @@ class FixSuite extends AnyFunSuite {
 
   test("a very wide table is spelled out to its end") {
     val wide = CompliantTable.of((1 to 100).map(i => s"c$i INT").mkString(", "))
-    val fix = Fix.enable(wide.copy(moment = Moment.Creating(replacing = false))).text
+    val fix = Fix.enable(wide.copy(lifecycle = Lifecycle.Creating(replacing = false))).text
     parse(fix)
     assert(fix.contains("c40 INT, c41 INT") && fix.contains("c100 INT)"))
   }
 
   test("rows are copied with casts only where a type must change") {
     assert(
-      Fix.copyInto(table("db.t", Moment.Enabling)).text ==
+      Fix.copyInto(table("db.t", Lifecycle.Enabling)).text ==
         "CREATE TABLE db.t_iceberg USING delta PARTITIONED BY (a) " +
         "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT a, " +
         "CAST(`b c` AS ARRAY<STRUCT<`d.e`: INT>>) AS `b c`, " +
@@ -80,27 +80,27 @@ class FixSuite extends AnyFunSuite {
   test("a quoted table is copied into one whose quotes fit") {
     assert(
       Fix
-        .copyInto(table("delta.`/tmp/a b`", Moment.Enabling))
+        .copyInto(table("delta.`/tmp/a b`", Lifecycle.Enabling))
         .text
         .startsWith("CREATE TABLE delta.`/tmp/a b_iceberg` USING delta")
     )
   }
 
   private def fixesOf(
-      moment: Moment,
+      lifecycle: Lifecycle,
       ddl: String,
       before: Option[StructType] = None
   ): Seq[String] = {
     val state =
       CompliantTable
         .of(ddl)
-        .copy(moment = moment, previous = before.map(schema => CompliantTable.of(schema)))
+        .copy(lifecycle = lifecycle, previous = before.map(schema => CompliantTable.of(schema)))
     SchemaRules.TypesAreSupported.check(state).map(_.remedy.text)
   }
 
   test("on enabling, a short is widened, and anything else is copied as the nearest type") {
     assert(
-      fixesOf(Moment.Enabling, "s STRUCT<x: SMALLINT, v: VARIANT>") == Seq(
+      fixesOf(Lifecycle.Enabling, "s STRUCT<x: SMALLINT, v: VARIANT>") == Seq(
         "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')\n" +
           "ALTER TABLE db.t ALTER COLUMN s.x TYPE INT",
         "CREATE TABLE db.t_iceberg USING delta " +
@@ -121,13 +121,13 @@ class FixSuite extends AnyFunSuite {
     val was =
       if (before.isEmpty) new StructType() else CompliantTable.withIds(StructType.fromDDL(before))
     assert(
-      fixesOf(Moment.Changing, ddl, Some(was)) == Seq(s"ALTER TABLE db.t ADD COLUMNS ($added)")
+      fixesOf(Lifecycle.Changing, ddl, Some(was)) == Seq(s"ALTER TABLE db.t ADD COLUMNS ($added)")
     )
   }
 
   test("a column that a table has already is copied as another type") {
     assert(
-      fixesOf(Moment.Changing, "l ARRAY<SMALLINT>") == Seq(
+      fixesOf(Lifecycle.Changing, "l ARRAY<SMALLINT>") == Seq(
         "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
           "('delta.enableIcebergWriterCompatV1' = 'true') " +
           "AS SELECT CAST(l AS ARRAY<INT>) AS l FROM db.t"
@@ -142,7 +142,7 @@ class FixSuite extends AnyFunSuite {
     )
   } test(s"on enabling, the unsupported part of $ddl is copied as text, and not lost") {
     assert(
-      fixesOf(Moment.Enabling, ddl) == Seq(
+      fixesOf(Lifecycle.Enabling, ddl) == Seq(
         "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
           s"('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT $copied FROM db.t"
       )
@@ -152,7 +152,7 @@ class FixSuite extends AnyFunSuite {
   test("names that need quotes are quoted in a fix") {
     assert(
       fixesOf(
-        Moment.Changing,
+        Lifecycle.Changing,
         "`my s` STRUCT<`x.y`: SMALLINT>",
         Some(CompliantTable.withIds(StructType.fromDDL("`my s` STRUCT<>")))
       ) == Seq("ALTER TABLE db.t ADD COLUMNS (`my s`.`x.y` INT)")
@@ -166,7 +166,7 @@ class FixSuite extends AnyFunSuite {
         .fieldNames
         .forall(name =>
           Fix
-            .setProperty(table("db.t", Moment.Creating(replacing = true)), "k", "v")
+            .setProperty(table("db.t", Lifecycle.Creating(replacing = true)), "k", "v")
             .text
             .contains(name)
         )

@@ -1,7 +1,13 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{FooterRule, Moment, ProtocolState, TableState, Violation}
+import org.icebergwritercompat.contract.{
+  FooterRule,
+  Lifecycle,
+  ProtocolState,
+  TableState,
+  Violation
+}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.{Condition, DataFile, Location, SchemaNode}
 import org.icebergwritercompat.remedy.Remedy
@@ -516,7 +522,11 @@ class FooterRulesSuite extends RuleSuite {
     ("FLOAT", "float @", "1.1", Seq(1.1f), Seq(1.2f)),
     ("FLOAT", "float @", "-0.0", Seq(0.0f), Seq(1.0f)),
     ("DOUBLE", "double @", "1.0E-5", Seq(1e-5), Seq(1e-4)),
-    ("DOUBLE", "float @", "1.1", Seq(1.1f), Seq(1.2f)),
+    // Delta makes a double of the text, which is none of the floats in the file.
+    ("DOUBLE", "float @", "1.5", Seq(1.5f), Seq(1.2f)),
+    ("DOUBLE", "float @", "1.100000023841858", Seq(1.1f), Seq(1.2f)),
+    ("DOUBLE", "float @", "-0.0", Seq(0.0f), Seq(1.0f)),
+    ("DOUBLE", "float @", "1.1", Nil, Seq(1.1f)),
     ("DOUBLE", "double @", "Infinity", Seq(Double.PositiveInfinity), Seq(Double.NegativeInfinity)),
     ("DOUBLE", "double @", "NaN", Seq(Double.NaN), Seq(1.0)),
     ("DECIMAL(5, 2)", "int32 @ (DECIMAL(5,2))", "1.50", Seq(150), Seq(15)),
@@ -782,7 +792,7 @@ class FooterRulesSuite extends RuleSuite {
   test("a table without ids gets everything else that is wrong with its files") {
     val plain = TableState(
       "db.t",
-      Moment.Enabling,
+      Lifecycle.Enabling,
       ProtocolState(1, 2, None, None),
       Map.empty,
       StructType.fromDDL("t TIMESTAMP, l ARRAY<INT>, p INT"),

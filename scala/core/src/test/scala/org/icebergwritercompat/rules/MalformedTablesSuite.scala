@@ -4,7 +4,7 @@ import org.apache.spark.sql.types._
 import org.icebergwritercompat.contract.{
   ChangeKind,
   FileFormat,
-  Moment,
+  Lifecycle,
   ProtocolState,
   TableChange,
   TableState,
@@ -58,18 +58,18 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
 
   for {
     shape <- shapes
-    moment <- Seq(
-      Moment.Creating(replacing = false),
-      Moment.Creating(replacing = true),
-      Moment.Enabling,
-      Moment.Changing
+    lifecycle <- Seq(
+      Lifecycle.Creating(replacing = false),
+      Lifecycle.Creating(replacing = true),
+      Lifecycle.Enabling,
+      Lifecycle.Changing
     )
     (what, mark, rule) <- marks
-  } test(s"$what in ${shape.name}, $moment") {
+  } test(s"$what in ${shape.name}, $lifecycle") {
     val before = CompliantTable.of(shape.schema)
     val table = before.copy(
       schema = marked(before.schema, shape.path)(mark),
-      moment = moment,
+      lifecycle = lifecycle,
       previous = Some(before)
     )
     val found = allOf(table, before)
@@ -181,20 +181,20 @@ class MalformedTablesSuite extends AnyFunSuite with TimeLimits {
   private val wide = 5000
 
   for {
-    moment <- Seq(
-      Moment.Creating(replacing = false),
-      Moment.Creating(replacing = true),
-      Moment.Enabling,
-      Moment.Changing
+    lifecycle <- Seq(
+      Lifecycle.Creating(replacing = false),
+      Lifecycle.Creating(replacing = true),
+      Lifecycle.Enabling,
+      Lifecycle.Changing
     )
-  } test(s"10 000 columns that break every rule there is, $moment") {
+  } test(s"10 000 columns that break every rule there is, $lifecycle") {
     val before = CompliantTable.of("a INT")
     val table = CompliantTable
       .of("a INT")
       .copy(
         schema = broken(wide),
         partitionColumns = (1 to 100).map(i => s"C$i"),
-        moment = moment,
+        lifecycle = lifecycle,
         previous = Some(before)
       )
     assertInTime(V1.rules.check(table), atLeast = 8 * wide)

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Moment, TableChange}
+import org.icebergwritercompat.contract.{Lifecycle, TableChange}
 import org.icebergwritercompat.contract.ChangeKind.{Ordinary, Replacing}
 import org.icebergwritercompat.model.{Condition, Location, SchemaNode}
 import org.icebergwritercompat.rules.CompliantTable._
@@ -13,7 +13,7 @@ class NameRulesSuite extends StepSuite {
   acceptsCompliantTables(NamesAreDistinct, NoReservedNames, NoEmptyStructs)
 
   private val reserved = Seq("_file", "_pos", "_deleted", "_spec_id", "_partition")
-  private val creating = Moment.Creating(replacing = false)
+  private val creating = Lifecycle.Creating(replacing = false)
 
   private def badName(location: Location, fix: String)(column: String, reason: String) =
     expect("INCOMPATIBLE_COLUMN_NAME", location, fix)("column" -> column, "reason" -> reason)
@@ -136,7 +136,7 @@ class NameRulesSuite extends StepSuite {
       badName(location, adding(added))(sqlPath, indistinct(others))
     )
     refuses(NamesAreDistinct, s"$what, on enabling") {
-      CompliantTable.of(ddl).copy(moment = Moment.Enabling)
+      CompliantTable.of(ddl).copy(lifecycle = Lifecycle.Enabling)
     } {
       badName(location, s"ALTER TABLE db.t RENAME COLUMN $sqlPath TO $name")(
         sqlPath,
@@ -144,7 +144,7 @@ class NameRulesSuite extends StepSuite {
       )
     }
     test(s"N1 names a new table that N1 accepts instead of $what") {
-      val table = CompliantTable.of(ddl).copy(moment = creating)
+      val table = CompliantTable.of(ddl).copy(lifecycle = creating)
       val found = theOne(NamesAreDistinct.check(table))
       val columns = found.remedy.text.stripPrefix("CREATE TABLE db.t (").takeWhile(_ != ')')
       assert(NamesAreDistinct.check(CompliantTable.of(columns)) == Nil)
@@ -224,22 +224,22 @@ class NameRulesSuite extends StepSuite {
     Seq(false -> "CREATE TABLE", true -> "CREATE OR REPLACE TABLE").foreach {
       case (replacing, verb) =>
         refuses(NoReservedNames, s"$name, $verb") {
-          table.copy(moment = Moment.Creating(replacing))
+          table.copy(lifecycle = Lifecycle.Creating(replacing))
         }(badName(location, created(columns, verb))(name, metadataColumn))
     }
     refuses(NoReservedNames, s"$name, on enabling") {
-      table.copy(moment = Moment.Enabling)
+      table.copy(lifecycle = Lifecycle.Enabling)
     }(badName(location, rename(name, name.drop(1)))(name, metadataColumn))
     refuses(NoReservedNames, s"$name, on enabling without column mapping") {
       val plain = table.copy(properties = Map.empty)
-      table.copy(moment = Moment.Enabling, asItIs = Some(plain))
+      table.copy(lifecycle = Lifecycle.Enabling, asItIs = Some(plain))
     } {
       val mapped = "ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
       badName(location, s"$mapped\n${rename(name, name.drop(1))}")(name, metadataColumn)
     }
     refuses(NoReservedNames, s"$name beside its other names") {
       val taken = CompliantTable.of(s"a INT, $name INT, ${name.drop(1)} INT")
-      taken.copy(moment = Moment.Enabling)
+      taken.copy(lifecycle = Lifecycle.Enabling)
     }(badName(location, rename(name, s"${name.drop(1)}_2"))(name, metadataColumn))
     // The feature was switched on although the table has this name; reports contain a warning.
     passes(NoReservedNames, s"$name in a table that has the feature")(table)
@@ -278,7 +278,7 @@ class NameRulesSuite extends StepSuite {
   passes(NoReservedNames, "names like the reserved ones") {
     CompliantTable
       .of("file INT, __file INT, _file_ INT, s STRUCT<_pos: INT>")
-      .copy(moment = creating)
+      .copy(lifecycle = creating)
   }
 
   // N3
@@ -295,7 +295,7 @@ class NameRulesSuite extends StepSuite {
       unsupported(adding(s"${shape.sqlPath} STRING"))
     )
     test(s"N3 refuses an empty struct in ${shape.name} on enabling, and offers a copy without it") {
-      val found = theOne(NoEmptyStructs.check(empty.copy(moment = Moment.Enabling)))
+      val found = theOne(NoEmptyStructs.check(empty.copy(lifecycle = Lifecycle.Enabling)))
       assert((found.condition, found.location) == ((Condition.UnsupportedDataType, shape.location)))
       val copy = found.remedy.text
       Statements.assertParsed(copy)
@@ -303,7 +303,7 @@ class NameRulesSuite extends StepSuite {
       assert(!copy.contains("<>"))
     }
     test(s"N3 names a new table without empty structs instead of ${shape.name}") {
-      val found = theOne(NoEmptyStructs.check(empty.copy(moment = creating)))
+      val found = theOne(NoEmptyStructs.check(empty.copy(lifecycle = creating)))
       Statements.assertParsed(found.remedy.text)
       assert(!found.remedy.text.contains("<>"))
     }

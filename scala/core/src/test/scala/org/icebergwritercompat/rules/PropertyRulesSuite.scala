@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.contract.{Fix, Moment, TableRule, TableState}
+import org.icebergwritercompat.contract.{Fix, Lifecycle, TableRule, TableState}
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.shapes
 import org.icebergwritercompat.rules.PropertyRules._
@@ -128,17 +128,18 @@ class PropertyRulesSuite extends RuleSuite {
   for {
     shape <- shapes
     (value, others) <- Seq("iceberg" -> "", "hudi,iceberg" -> "hudi", "Iceberg" -> "")
-    creating = Moment.Creating(replacing = false)
-    moment <- Seq(creating, Moment.Enabling, Moment.Changing)
+    creating = Lifecycle.Creating(replacing = false)
+    lifecycle <- Seq(creating, Lifecycle.Enabling, Lifecycle.Changing)
   } {
     val table = CompliantTable.of(shape.schema)
-    def naming = table.copy(properties = table.properties + (formats -> value), moment = moment)
-    val what = s"$formats = '$value', $moment, with ${shape.name}"
-    if (moment == Moment.Changing) passes(UniFormOff, what)(naming)
+    def naming =
+      table.copy(properties = table.properties + (formats -> value), lifecycle = lifecycle)
+    val what = s"$formats = '$value', $lifecycle, with ${shape.name}"
+    if (lifecycle == Lifecycle.Changing) passes(UniFormOff, what)(naming)
     else
       refuses(UniFormOff, what)(naming) {
         val fix =
-          if (moment == Moment.Enabling)
+          if (lifecycle == Lifecycle.Enabling)
             s"ALTER TABLE db.t SET TBLPROPERTIES ('$formats' = '$others')"
           else Fix.publishInstead(naming).text
         expect("WRONG_REQUIRED_TABLE_PROPERTY", Location.Property(formats, Some(value)), fix)(
@@ -152,7 +153,7 @@ class PropertyRulesSuite extends RuleSuite {
   }
   for (value <- Seq("", "hudi"))
     passes(UniFormOff, s"$formats = '$value'") {
-      having(formats, Some(value)).copy(moment = Moment.Enabling)
+      having(formats, Some(value)).copy(lifecycle = Lifecycle.Enabling)
     }
 
   private val maxColumnId = "delta.columnMapping.maxColumnId"
@@ -215,12 +216,12 @@ class PropertyRulesSuite extends RuleSuite {
     "(s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>) USING delta TBLPROPERTIES "
 
   for {
-    (moment, verb) <- Seq(
-      Moment.Creating(replacing = false) -> "CREATE TABLE",
-      Moment.Creating(replacing = true) -> "CREATE OR REPLACE TABLE"
+    (lifecycle, verb) <- Seq(
+      Lifecycle.Creating(replacing = false) -> "CREATE TABLE",
+      Lifecycle.Creating(replacing = true) -> "CREATE OR REPLACE TABLE"
     )
   } refuses(DeletionVectorsOff, s"deletion vectors, naming the $verb that would do") {
-    having("delta.enableDeletionVectors", Some("true")).copy(moment = moment)
+    having("delta.enableDeletionVectors", Some("true")).copy(lifecycle = lifecycle)
   } {
     wrong("delta.enableDeletionVectors", Some("true"), "false", deletionVectors).copy(fix =
       s"$verb db.t $created('delta.enableDeletionVectors' = 'false', " +

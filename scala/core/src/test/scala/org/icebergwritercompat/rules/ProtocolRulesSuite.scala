@@ -1,6 +1,6 @@
 package org.icebergwritercompat.rules
 
-import org.icebergwritercompat.contract.{Moment, Profile, ProtocolState, TableRule, TableState}
+import org.icebergwritercompat.contract.{Lifecycle, Profile, ProtocolState, TableRule, TableState}
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.{features, shapes}
 import org.icebergwritercompat.rules.ProtocolRules._
@@ -254,7 +254,7 @@ class ProtocolRulesSuite extends RuleSuite {
   }
 
   test("A6: a new table is created without the feature, not altered") {
-    val creating = two("rowTracking").copy(moment = Moment.Creating(replacing = false))
+    val creating = two("rowTracking").copy(lifecycle = Lifecycle.Creating(replacing = false))
     assert(
       FeaturesAreNotForbidden.check(creating).map(_.remedy.text) == Seq(
         "CREATE TABLE db.t (s STRUCT<l: ARRAY<MAP<STRING, STRUCT<x: INT>>>>) USING delta " +
@@ -264,7 +264,7 @@ class ProtocolRulesSuite extends RuleSuite {
   }
 
   test("A6: a replaced table keeps its protocol, so the feature is dropped") {
-    val replacing = two("rowTracking").copy(moment = Moment.Creating(replacing = true))
+    val replacing = two("rowTracking").copy(lifecycle = Lifecycle.Creating(replacing = true))
     assert(
       FeaturesAreNotForbidden.check(replacing).map(_.remedy.text) == Seq(
         "ALTER TABLE db.t DROP FEATURE rowTracking"

@@ -116,9 +116,9 @@ final class MemoryTarget(real: PublishTarget) extends PublishTarget {
 
   override def check(metadata: TableMetadata): Unit = ()
 
-  override def takeOver(): Unit = ()
+  override def continueHere(): Unit = ()
 
-  override def mend(): Unit = ()
+  override def repair(): Unit = ()
 
   override def properties: Map[String, String] = Map.empty
 

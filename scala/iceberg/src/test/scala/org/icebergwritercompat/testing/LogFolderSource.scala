@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.icebergwritercompat.contract.{FileFormat, Moment, ProtocolState, TableState}
+import org.icebergwritercompat.contract.{FileFormat, Lifecycle, ProtocolState, TableState}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.iceberg.publish.Publishing
 import org.icebergwritercompat.iceberg.source._
@@ -93,7 +93,7 @@ final class LogFolderSource(folder: LocalPath) extends DeltaSource {
     def features(key: String): Option[Set[String]] = Option(protocol.get(key)).map(texts(_).toSet)
     TableState(
       name,
-      Moment.Changing,
+      Lifecycle.Changing,
       ProtocolState(
         protocol.get("minReaderVersion").asInt,
         protocol.get("minWriterVersion").asInt,
@@ -130,18 +130,21 @@ final class LogFolderSource(folder: LocalPath) extends DeltaSource {
     override lazy val definition: TableDefinition = TableDefinition.of(tableId, state)
 
     override def totals: FileTotals =
-      FileTotals(Some(live.size.toLong), Some(live.map(_.size).sum))
+      FileTotals(Some(files.size.toLong), Some(files.map(_.size).sum))
 
     override def keptMillis: Long = 7L * 24 * 60 * 60 * 1000
 
-    override def live: Iterator[AddedFile] =
+    override def live: Iterator[() => AddedFile] = files.iterator.map(file => () => file)
+
+    private lazy val files: Seq[AddedFile] =
       all
         .foldLeft(Map.empty[String, AddedFile]) {
           case (files, ("add", add))       => files + (add.get("path").asText -> added(add))
           case (files, ("remove", remove)) => files - remove.get("path").asText
           case (files, _)                  => files
         }
-        .valuesIterator
+        .values
+        .toSeq
 
     override def commitId(version: Long): Option[String] =
       Option.when(version <= number)(version).flatMap(idOf)

@@ -2,7 +2,7 @@ package org.icebergwritercompat.reports
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.writercompat.report.{TableHistory, TableInspector, WouldBreak}
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.report.TableReport
@@ -28,7 +28,7 @@ object Reports {
         table,
         version,
         files,
-        (delta, snapshot) => new Upgrading(spark, delta, UpgradeRequest.plain).enabling(snapshot)
+        (delta, snapshot) => new TableUpgrade(spark, delta, UpgradeRequest.plain).enabling(snapshot)
       )
     )
 
@@ -55,7 +55,7 @@ object Reports {
       drop: Seq[String],
       contract: Option[String]
   ): TableReport =
-    answer(spark, table)(Upgrading.of(spark, table, mode, rewrite, drop, contract).plan())
+    answer(spark, table)(TableUpgrade.of(spark, table, mode, rewrite, drop, contract).plan())
 
   // Errors of Spark and Delta with a condition are clear; others may be caused by the log.
   private def answer(spark: SparkSession, table: => String)(report: => TableReport): TableReport =

@@ -1,7 +1,13 @@
 package org.icebergwritercompat.bench
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{ChangeKind, Moment, ProtocolState, TableChange, TableState}
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  Lifecycle,
+  ProtocolState,
+  TableChange,
+  TableState
+}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.WriterCompat
 
@@ -69,7 +75,7 @@ final class RuleTables {
 
   private def table(schema: StructType): TableState = TableState(
     "t",
-    Moment.Changing,
+    Lifecycle.Changing,
     ProtocolState(
       2,
       7,

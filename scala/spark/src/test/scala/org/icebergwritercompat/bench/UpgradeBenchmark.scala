@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.writercompat.RecordingObserver
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.kernel.KernelTable
 import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{Compliance, TestTable}
@@ -144,7 +144,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     }
     val begin = System.nanoTime
     TransactionExecutionObserver.withObserver(observer) {
-      val result = Upgrading.of(spark, table.toString, "metadata", rewrite = false, Nil).run()
+      val result = TableUpgrade.of(spark, table.toString, "metadata", rewrite = false, Nil).run()
       require(result.changed && result.filesRewritten == 0)
     }
     val end = System.nanoTime
@@ -178,7 +178,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
   def rewrite(name: String): Double = {
     val table = asMade(unmapped(name))
     timed {
-      val result = Upgrading.of(spark, table.toString, "rewrite", rewrite = true, Nil).run()
+      val result = TableUpgrade.of(spark, table.toString, "rewrite", rewrite = true, Nil).run()
       require(result.changed && result.filesKept == 0)
     }
   }

@@ -4,10 +4,10 @@ import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.delta.{DeltaLog, DeltaOperations, Snapshot}
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Moment, Profile}
+import org.icebergwritercompat.contract.{Lifecycle, Profile}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.{FileStatistics, WriterCompat}
-import org.apache.spark.sql.delta.writercompat.datafiles.DataActions
+import org.apache.spark.sql.delta.writercompat.datafiles.DataActionConverter
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 
 import java.nio.file.{Files, Path, Paths}
@@ -110,10 +110,10 @@ private final class Worker(kind: String, folder: Path) {
     val snapshot = deltaLog(layout, columns).update()
     val actions = newFiles(snapshot, files)
     def state =
-      TableStates.of("t", Moment.Changing, snapshot.protocol, snapshot.metadata, Profile.Rfc)
+      TableStates.of("t", Lifecycle.Changing, snapshot.protocol, snapshot.metadata, Profile.Rfc)
     val all = millis {
       val table = state
-      val shown = new DataActions(table)
+      val shown = new DataActionConverter(table)
       val found = V1.rules.check(table) ++
         actions.iterator.flatMap(shown.of).flatMap(V1.rules.check(table, _))
       require(found.isEmpty, "the rules refuse what is measured")

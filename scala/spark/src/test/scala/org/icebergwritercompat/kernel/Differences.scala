@@ -1,7 +1,7 @@
 package org.icebergwritercompat.kernel
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{FileFormat, Moment, Profile, TableState}
+import org.icebergwritercompat.contract.{FileFormat, Lifecycle, Profile, TableState}
 import org.icebergwritercompat.kernel.SchemaWalk._
 
 import scala.util.Try
@@ -404,7 +404,7 @@ object Differences {
       "Iceberg's Spark integration rejects queries of tables with such a column. The check of " +
         "Kernel does not concern itself with names.",
       table =>
-        table.moment.isInstanceOf[Moment.Creating] && table.schema.fieldNames
+        table.lifecycle.isInstanceOf[Lifecycle.Creating] && table.schema.fieldNames
           .exists(Set("_file", "_pos", "_deleted", "_spec_id", "_partition"))
     ),
     Difference(

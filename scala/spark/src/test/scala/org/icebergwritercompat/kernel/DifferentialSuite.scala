@@ -4,7 +4,7 @@ import org.icebergwritercompat.contracts.V1
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What both checks say to a state. */
-private[kernel] final case class Judged(state: State) {
+private[kernel] final case class CheckedState(state: State) {
   val kernel: KernelVerdict = KernelValidator.verdict(state.table)
   val broken: Seq[String] = V1.rules.check(state.table).map(_.rule.id).toSeq.distinct
 
@@ -30,9 +30,9 @@ private[kernel] final case class Judged(state: State) {
 /** Kernel's check and ours, on the same versions of tables. */
 class DifferentialSuite extends AnyFunSuite {
 
-  private lazy val judged: Seq[Judged] = States.all(seed = 20261118L).map(Judged)
+  private lazy val judged: Seq[CheckedState] = States.all(seed = 20261118L).map(CheckedState)
 
-  private def none(found: Seq[Judged]): Unit =
+  private def none(found: Seq[CheckedState]): Unit =
     assert(found.isEmpty, found.take(40).mkString(s"\n${found.size} states:\n", "\n", "\n"))
 
   test("there are enough states, and each verdict has its share") {
@@ -79,7 +79,7 @@ class DifferentialSuite extends AnyFunSuite {
     val mended = for {
       j <- judged if j.state.faults == 1
       instead <- Some(j.kernel).collect { case KernelVerdict.Mends(table) => table }
-    } yield Judged(State(s"${j.state.name}, mended", instead, 1))
+    } yield CheckedState(State(s"${j.state.name}, mended", instead, 1))
     assert(mended.nonEmpty)
     none(mended.filterNot(j => j.kernel == KernelVerdict.Accepts && j.broken.isEmpty))
   }

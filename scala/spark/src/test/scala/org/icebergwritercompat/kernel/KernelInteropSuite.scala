@@ -2,7 +2,7 @@ package org.icebergwritercompat.kernel
 
 import io.delta.kernel.types._
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.testing.{Compliance, SharedSpark, TestTable}
 import org.scalatest.funsuite.AnyFunSuite
@@ -227,7 +227,7 @@ class KernelInteropSuite extends AnyFunSuite with SharedSpark {
     kernel.create(kernelSchema, partitionColumns, properties, (1 to 4).map(first))
     kernel.append((5 to 8).map(first): _*)
     val live = table.log.liveFiles.keySet
-    val result = Upgrading.of(spark, table.name, "auto", rewrite = rewritten, Nil).run()
+    val result = TableUpgrade.of(spark, table.name, "auto", rewrite = rewritten, Nil).run()
     assert(result.filesRewritten == (if (rewritten) live.size else 0))
     assert(rewritten || table.log.liveFiles.keySet == live)
     allSee(table, kernel, (1 to 8).map(first))

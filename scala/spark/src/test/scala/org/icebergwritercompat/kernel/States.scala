@@ -1,7 +1,7 @@
 package org.icebergwritercompat.kernel
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{FileFormat, Moment, Profile, ProtocolState, TableState}
+import org.icebergwritercompat.contract.{FileFormat, Lifecycle, Profile, ProtocolState, TableState}
 import org.icebergwritercompat.kernel.SchemaWalk._
 import org.icebergwritercompat.rules.CompliantTable._
 
@@ -709,7 +709,7 @@ object States {
     one("a column called x.y.z")(plus("x.y.z", IntegerType)),
     one("a column called col-7")(plus("col-7", IntegerType)),
     one("a new table's column _file")(t =>
-      plus("_file", StringType)(t).copy(moment = Moment.Creating(replacing = false))
+      plus("_file", StringType)(t).copy(lifecycle = Lifecycle.Creating(replacing = false))
     ),
     one("an old table's column _file")(plus("_file", StringType))
   )

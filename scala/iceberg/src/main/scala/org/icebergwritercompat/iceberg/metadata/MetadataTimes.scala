@@ -39,7 +39,7 @@ private[iceberg] object MetadataTimes {
    * travel allow: after the previous snapshot, at most half a minute before the last change of the
    * table, and not in the future.
    */
-  def dated(base: Option[TableMetadata], made: Snapshot, committed: Long): Snapshot = {
+  def withCommitTime(base: Option[TableMetadata], made: Snapshot, committed: Long): Snapshot = {
     val earliest = base.fold(0L) { table =>
       val changed = table.lastUpdatedMillis
       val last = Option(table.currentSnapshot).fold(0L)(_.timestampMillis)

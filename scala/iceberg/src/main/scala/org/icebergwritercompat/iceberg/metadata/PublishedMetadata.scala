@@ -82,6 +82,16 @@ object PublishedMetadata {
     TableProperties.MANIFEST_MERGE_ENABLED -> "false"
   )
 
+  /**
+   * Those of them that a client that commits by way of the Delta table does without: it may write,
+   * and what it appends is merged as it appends it.
+   */
+  private[iceberg] val forReadersOnly = Set(
+    TableProperties.WRITE_LOCATION_PROVIDER_IMPL,
+    "write.py-location-provider.impl",
+    TableProperties.MANIFEST_MERGE_ENABLED
+  )
+
   /** Whether publishing sets or removes a property of this name. */
   private[iceberg] def isSetByPublishing(key: String): Boolean =
     steering.contains(key) || key.startsWith(metricsPrefix)

@@ -8,16 +8,16 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /**
- * A commit that an Iceberg writer has made to a published table, past Delta.
+ * A snapshot that an Iceberg writer has committed to a published table, past Delta.
  *
  * @param writer
- *   who says to have made it
+ *   the names and versions that the writer gives itself in the summary
  * @param added
  *   the data files it adds
  * @param removed
  *   the locations of those it removes
  * @param obstacle
- *   why its rows cannot simply be appended to the Delta table; `None` if they can
+ *   why its rows cannot be appended to the Delta table; `None` if they can
  */
 final case class ForeignCommit(
     snapshotId: Long,
@@ -29,7 +29,7 @@ final case class ForeignCommit(
     obstacle: Option[String]
 ) {
 
-  /** What a person needs to know of it, in one line. */
+  /** A description of the commit in one line. */
   def text: String = {
     val files = ForeignCommit.some(added.map(f => s"+ ${f.location}") ++ removed.map("- " + _))
     s"snapshot $snapshotId by $writer ($operation, $rows rows added, files: $files)"
@@ -61,10 +61,10 @@ object ForeignCommit {
     summary.get(SnapshotSummary.ADDED_RECORDS_PROP).flatMap(_.toLongOption).getOrElse(0L)
 
   /**
-   * What a snapshot did.
+   * The changes of a snapshot.
    *
    * @param lost
-   *   why the metadata it is in cannot be gone by
+   *   why the metadata that has the snapshot is damaged; `None` if it is not
    */
   def of(
       table: TableMetadata,

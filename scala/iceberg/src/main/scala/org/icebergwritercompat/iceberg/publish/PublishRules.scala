@@ -2,7 +2,9 @@ package org.icebergwritercompat.iceberg.publish
 
 import org.icebergwritercompat.contract.{TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.manifest.FileCheck
 import org.icebergwritercompat.iceberg.source.{AddedFile, DeltaCommit}
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree}
 
 import scala.collection.mutable
 
@@ -17,27 +19,33 @@ private[publish] final class PublishRules(
     version: Long,
     table: TableState,
     isKnown: String => Boolean
-) {
+) extends FileCheck {
 
   private def isBroken: Boolean = table.violations.nonEmpty
 
   /** Refuses a version whose protocol or metadata breaks a rule. */
   def refuse(): Unit = if (isBroken) throw refusal(table.violations)
 
+  override def names: PhysicalNameTree = table.physicalNames
+
   /** Refuses a live file that breaks a rule. */
-  def refuse(file: AddedFile): Unit = {
-    val broken = violations(file, repeated = false)
+  override def apply(file: AddedFile, statistics: Option[FileStatistics] = None): Unit = {
+    val broken = violations(file, repeated = false, statistics)
     if (broken.hasNext) throw refusal(broken.toSeq)
   }
 
   /** Whether the table or a file that the commit adds breaks a rule. */
   def isBrokenBy(commit: DeltaCommit): Boolean = isBroken || {
     val paths = mutable.HashSet.empty[String]
-    commit.added.exists(file => violations(file, repeated = !paths.add(file.path)).hasNext)
+    commit.added.exists(file => violations(file, !paths.add(file.path), None).hasNext)
   }
 
-  private def violations(file: AddedFile, repeated: Boolean): Iterator[Violation] =
-    table.contract.rules.check(table, file.toAction(table, repeated, isKnown))
+  private def violations(
+      file: AddedFile,
+      repeated: Boolean,
+      statistics: Option[FileStatistics]
+  ): Iterator[Violation] =
+    table.contract.rules.check(table, file.toAction(table, repeated, isKnown, statistics))
 
   private def refusal(broken: Seq[Violation]): IcebergWriterCompatException =
     IcebergWriterCompatException.brokenVersion(table, version, broken)

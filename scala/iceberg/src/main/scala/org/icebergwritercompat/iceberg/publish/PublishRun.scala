@@ -5,7 +5,6 @@ import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.iceberg.source.{
-  AddedFile,
   CommitMark,
   DeltaCommit,
   DeltaSource,
@@ -49,7 +48,7 @@ private[publish] final class PublishRun(
   def to(newest: TableAtVersion, suspicious: Boolean): Unit = {
     PublishRefusals.refuse(source, newest)
     if (way == PublishWay.Anew) publisher.abandon("a new line was asked for")
-    else publisher.takeOver()
+    else publisher.continueHere()
     if (suspicious) publisher.lookWhole()
     // Refuses metadata of another table before it could be taken for damaged metadata of this one.
     val published = publisher.publishedVersion
@@ -88,7 +87,7 @@ private[publish] final class PublishRun(
 
   private def goOn(newest: TableAtVersion): Unit =
     publisher.publishedVersion match {
-      case None => count(publisher.create(newest.version, newest.definition, live(newest)))
+      case None                                     => count(begun(newest))
       case Some(version) if version > newest.number =>
         // Another publisher may have seen a newer version, but then the log has it by now.
         if (source.newest().number < version)
@@ -99,6 +98,20 @@ private[publish] final class PublishRun(
           case None             => follow(version, newest)
         }
     }
+
+  // A table that an Iceberg client has made begins with the client's snapshots.
+  private def begun(newest: TableAtVersion): Published = {
+    val first = Option
+      .when(newest.number == 0)(source.commits(0, newest))
+      .flatMap(_.nextOption())
+      .filter(_.client.isDefined)
+    val rules = rulesOf(newest)
+    rules.refuse()
+    first.foreach(_.added.foreach(rules(_)))
+    first
+      .flatMap(publisher.create(_, newest.definition, newest.totals))
+      .getOrElse(publisher.create(newest.version, newest.definition, newest.live, rules))
+  }
 
   // To the last commit that Delta's log has too, or to new metadata if there is none.
   private def goBack(newest: TableAtVersion, divergence: LogDivergence): Unit = {
@@ -113,7 +126,7 @@ private[publish] final class PublishRun(
   private def follow(published: Long, newest: TableAtVersion): Unit =
     if (publisher.foreign.nonEmpty || publisher.altered.nonEmpty || publisher.isRolledBack)
       whole(newest)
-    else if (published == newest.number) publisher.mend()
+    else if (published == newest.number) publisher.repair()
     else {
       val rules = rulesOf(newest)
       rules.refuse()
@@ -131,7 +144,7 @@ private[publish] final class PublishRun(
     val fits = commits(from + 1, newest, rules).forall { commit =>
       pending = commit.definition.orElse(pending)
       last = Some(commit.version)
-      !commit.changesFiles || {
+      commit.client.isEmpty && !commit.changesFiles || {
         val isNewest = commit.version.number == newest.number
         val totals = if (isNewest) newest.totals else FileTotals.unknown
         val appended = publisher.append(commit, pending, totals)
@@ -144,7 +157,7 @@ private[publish] final class PublishRun(
       }
     }
     if (fits && reached < newest.number)
-      count(publisher.note(last.get.copy(timestamp = newest.timestamp), pending))
+      count(publisher.recordVersion(last.get.copy(timestamp = newest.timestamp), pending))
     fits
   }
 
@@ -165,14 +178,15 @@ private[publish] final class PublishRun(
   }
 
   // Not commit by commit, but as the difference between the live files and the published ones.
-  private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit =
-    count(publisher.reconcile(newest.version, newest.definition, live(newest), common))
-
-  // One pass over the files, which also checks the rules.
-  private def live(version: TableAtVersion): Iterator[AddedFile] = {
-    val rules = rulesOf(version)
+  private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit = {
+    val rules = rulesOf(newest)
     rules.refuse()
-    version.live.map { file => rules.refuse(file); file }
+    val live = newest.live.map { decode =>
+      val file = decode()
+      rules(file)
+      file
+    }
+    count(publisher.reconcile(newest.version, newest.definition, live, common))
   }
 
   private def rulesOf(version: TableAtVersion): PublishRules =

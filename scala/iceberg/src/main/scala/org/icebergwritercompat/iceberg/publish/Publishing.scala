@@ -74,7 +74,7 @@ final class Publishing(source: DeltaSource, place: TableAtVersion => PublishTarg
     @tailrec def attempt(left: Int): Unit = {
       publish(PublishWay.Mending)
       val lost =
-        try { open(source.newest()).forget(deletedBefore); None }
+        try { open(source.newest()).expireSnapshots(deletedBefore); None }
         catch { case e: CommitFailedException => Some(e) }
       if (lost.nonEmpty)
         if (left > 0) attempt(left - 1) else throw lost.get

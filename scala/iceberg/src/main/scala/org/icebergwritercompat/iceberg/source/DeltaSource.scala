@@ -62,8 +62,11 @@ trait TableAtVersion {
   /** How long Delta promises that a removed file can still be read, in milliseconds. */
   def keptMillis: Long
 
-  /** The live files, in any order. */
-  def live: Iterator[AddedFile]
+  /**
+   * The live files, in any order. They are read one after the other, and each is decoded by whoever
+   * asks for it, on any thread.
+   */
+  def live: Iterator[() => AddedFile]
 
   /** The id of the commit of this version or an older one; `None` if the log does not have it. */
   def commitId(version: Long): Option[String]

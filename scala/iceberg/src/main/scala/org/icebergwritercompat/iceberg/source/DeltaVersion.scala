@@ -11,12 +11,15 @@ import org.icebergwritercompat.model.{DataAction, FileLocation, FileStatistics}
  *   the id of the table
  * @param maxColumnId
  *   the highest column id given out
+ * @param properties
+ *   those that Iceberg clients have set, by the names that they gave them
  */
 final case class TableDefinition(
     id: String,
     schema: StructType,
     partitionColumns: Seq[String],
-    maxColumnId: Int
+    maxColumnId: Int,
+    properties: Map[String, String] = Map.empty
 )
 
 object TableDefinition {
@@ -27,8 +30,15 @@ object TableDefinition {
       id,
       state.schema,
       state.partitionColumns,
-      Some(state.maxColumnId).filter(_.isValidInt).fold(0)(_.toInt)
+      Some(state.maxColumnId).filter(_.isValidInt).fold(0)(_.toInt),
+      state.properties.collect {
+        case (key, value) if key.startsWith(ClientPrefix) && value != null =>
+          key.stripPrefix(ClientPrefix) -> value
+      }
     )
+
+  /** What the names of properties that Iceberg clients have set begin with in Delta's log. */
+  val ClientPrefix = "iceberg."
 }
 
 /**
@@ -88,16 +98,19 @@ final case class AddedFile(
    *   whether the same commit adds the path already
    * @param isKnown
    *   whether there is a file system for the scheme and host of a path
+   * @param known
+   *   what the rules ask of the statistics, if they were read before
    */
   def toAction(
       table: TableState,
       repeated: Boolean,
-      isKnown: String => Boolean
+      isKnown: String => Boolean,
+      known: Option[FileStatistics] = None
   ): DataAction.Added = {
     val file = DataAction.Added(
       path,
       partitionValues,
-      Option(statistics).flatMap(FileStatistics.parse(_, table.physicalNames)),
+      known.orElse(Option(statistics).flatMap(FileStatistics.parse(_, table.physicalNames))),
       hasDeletionVector,
       repeated,
       size
@@ -119,13 +132,16 @@ final case class RemovedFile(path: String, dataChange: Boolean)
  *   the definition of the table from this commit on, if the commit changes it
  * @param state
  *   the same for the rules
+ * @param client
+ *   the snapshots of an Iceberg client that the commit was made from
  */
 final case class DeltaCommit(
     version: DeltaVersion,
     definition: Option[TableDefinition],
     added: Seq[AddedFile],
     removed: Seq[RemovedFile],
-    state: Option[TableState] = None
+    state: Option[TableState] = None,
+    client: Option[ClientSnapshots] = None
 ) {
 
   /** Whether the commit adds or removes files. */

@@ -4,7 +4,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileSystem
 
 import java.net.URI
-import scala.collection.mutable
+import scala.collection.concurrent.TrieMap
 import scala.util.Try
 
 /**
@@ -14,7 +14,7 @@ import scala.util.Try
  */
 final class FileSystemsInReach(configuration: => Configuration) extends (String => Boolean) {
 
-  private val asked = mutable.HashMap.empty[String, Boolean]
+  private val asked = TrieMap.empty[String, Boolean]
 
   override def apply(root: String): Boolean = root.isEmpty ||
     asked.getOrElseUpdate(root, Try(FileSystem.get(new URI(s"$root/"), configuration)).isSuccess)

@@ -38,6 +38,10 @@ private[iceberg] object CatalogPlace {
 /** Where a table is published. */
 object PublishTargets {
 
+  /** The catalog in which metadata goes on, and the name of the table there; not of its folder. */
+  def elsewhere(metadata: TableMetadata): Option[(String, String)] =
+    CatalogPlace.of(metadata).map(place => (place.catalog, place.table))
+
   /**
    * The target that the settings of the session select.
    *
@@ -171,10 +175,13 @@ private[iceberg] final class CatalogTarget(
 
   private val patienceMillis = 3000L
 
-  // The table may have foreign commits under its previous name.
+  // The folder may have foreign commits that the catalog does not list under this name: the table
+  // was renamed, or somebody has dropped the name.
   private def unnamed: Found = path.found() match {
-    case left: Found.ByOthers if left.lost.nonEmpty => left
-    case _                                          => Found.Absent
+    case left: Found.ByOthers if left.lost.nonEmpty                  => left
+    case Found.Line(begun) if CatalogPlace.of(begun).contains(place) =>
+      path.lastByCatalog(begun).flatMap(Found.byOthers(_, None)).headOption.getOrElse(Found.Absent)
+    case _ => Found.Absent
   }
 
   private def cannotBeRead(e: Throwable): Found =
@@ -212,7 +219,11 @@ private[iceberg] final class CatalogTarget(
   }
 
   private def classify(metadata: TableMetadata): Found =
-    if (!Found.isOurs(metadata) || !isHere(metadata)) Found.Line(metadata)
+    if (!Found.isOurs(metadata)) Found.Line(metadata)
+    else if (!isHere(metadata))
+      relocated(metadata).fold[Found](Found.Line(metadata)) { why =>
+        Found.byOthers(metadata, Some(why)).getOrElse(Found.Lost(why, Nil))
+      }
     else
       Found.byOthers(metadata, None).getOrElse {
         if (changed) Found.Line(metadata) else PublishTarget.whole(metadata, io())
@@ -221,6 +232,14 @@ private[iceberg] final class CatalogTarget(
   // If the catalog cannot read the metadata of its entry, the folder shows which table it belongs
   // to.
   private lazy val isOurs: Boolean = path.goesOnIn.contains(place)
+
+  // The table itself is where it was when this line was begun: it was not moved.
+  private def relocated(metadata: TableMetadata): Option[String] = path.found() match {
+    case Found.Line(begun)
+        if begun.uuid == metadata.uuid && CatalogPlace.of(begun).contains(place) =>
+      Some(s"an Iceberg writer has changed its location from $root to ${metadata.location}")
+    case _ => None
+  }
 
   private def isHere(metadata: TableMetadata): Boolean =
     Found.samePlace(new Path(metadata.location), root)
@@ -251,7 +270,7 @@ private[iceberg] final class CatalogTarget(
     case _                      => false
   }
 
-  override def takeOver(): Unit = found() match {
+  override def continueHere(): Unit = found() match {
     case Found.Unreadable(refusal)           => throw refusal
     case _: Found.Lost                       =>
     case _ if isLeftBehind                   =>
@@ -308,6 +327,9 @@ private[iceberg] final class CatalogTarget(
       case (_, null) =>
         path.commit(null, metadata)
         register(path.refresh())
+      case _ if operations.isEmpty =>
+        register(base)
+        throw new CommitFailedException("%s is in the catalog again, and was not", identifier)
       case _ => inCatalog(operations.get.commit(base, metadata))
     }
     changed = true
@@ -322,7 +344,7 @@ private[iceberg] final class CatalogTarget(
     case _ => None
   }
 
-  override def mend(): Unit = ()
+  override def repair(): Unit = ()
 
   override def io(): FileIO = path.io()
 

@@ -91,7 +91,7 @@ final class PathTableOperations(
       )
     }
 
-  override def takeOver(): Unit = ()
+  override def continueHere(): Unit = ()
 
   override def properties: Map[String, String] = Map.empty
 
@@ -106,7 +106,7 @@ final class PathTableOperations(
   }
 
   /** Writes the newest version into the hint. */
-  override def mend(): Unit = {
+  override def repair(): Unit = {
     val number = look().number
     if (number > 0 && !hint().contains(number)) writeHint(number)
   }
@@ -172,8 +172,11 @@ final class PathTableOperations(
   private def isHere(metadata: TableMetadata): Boolean =
     Found.samePlace(new Path(metadata.location), root)
 
-  // After a lost race two files have the same number. Numbers begin again with each line.
-  private def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
+  /**
+   * The newest metadata that a catalog has written for a line that began in this folder. After a
+   * lost race two files have the same number. Numbers begin again with each line.
+   */
+  private[iceberg] def lastByCatalog(begun: TableMetadata): Seq[TableMetadata] =
     if (CatalogPlace.of(begun).isEmpty) Nil
     else {
       val written = byCatalog.flatMap { case (number, file) =>

@@ -52,13 +52,13 @@ trait PublishTarget extends TableOperations {
   def check(metadata: TableMetadata): Unit
 
   /** Continues metadata here that was begun in another place. */
-  def takeOver(): Unit
+  def continueHere(): Unit
 
   /** A problem that makes readers find other metadata than this, if there is one. */
   def misleading: Option[String]
 
   /** Completes the work of a publisher that was interrupted. */
-  def mend(): Unit
+  def repair(): Unit
 
   /** The properties that name the place where the metadata is continued. */
   def properties: Map[String, String]

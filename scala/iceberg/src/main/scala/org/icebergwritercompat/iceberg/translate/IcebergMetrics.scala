@@ -10,9 +10,10 @@ import org.apache.iceberg.util.UnicodeUtil
 import org.apache.iceberg.{Metrics, PartitionSpec, Schema, StructLike}
 import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
 import org.apache.spark.unsafe.types.UTF8String
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree, WriterCompat}
 
 import java.lang.{Integer => JInteger, Long => JLong}
-import java.nio.ByteBuffer
+import java.nio.{ByteBuffer, ByteOrder}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.ZoneOffset
 import java.util.{HashMap => JHashMap}
@@ -25,40 +26,73 @@ import scala.util.{Try, Using}
  *
  * A bound may be wider than the values of a column, but never narrower, whichever writer wrote the
  * statistics; unknown values are omitted. Fields in lists and maps have no metrics.
+ *
+ * @param names
+ *   the physical names of the table, if a caller asks for [[FileMeasures.plain]]
  */
-final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
+final class IcebergMetrics(
+    schema: Schema,
+    spec: PartitionSpec,
+    names: PhysicalNameTree = PhysicalNameTree(Map.empty)
+) {
 
   import IcebergMetrics._
 
-  private val leaves: Map[Int, Leaf] = {
-    val found = mutable.HashMap.empty[Int, Leaf]
+  private val leaves: Array[Leaf] = {
+    val found = mutable.ArrayBuffer.empty[NestedField]
     def visit(fields: Iterable[NestedField]): Unit = fields.foreach { field =>
       if (field.`type`.isStructType) visit(field.`type`.asStructType.fields.asScala)
-      else if (field.`type`.isPrimitiveType)
-        found(field.fieldId) = new Leaf(field.fieldId, field.`type`)
+      else if (field.`type`.isPrimitiveType) found += field
     }
     visit(schema.columns.asScala)
-    found.toMap
+    found
+      .sortBy(_.fieldId)
+      .zipWithIndex
+      .map { case (field, i) =>
+        new Leaf(field.fieldId, i, field.`type`)
+      }
+      .toArray
   }
+
+  private val ids: Array[JInteger] = leaves.map(_.id)
+
+  private val byId: Map[Int, Leaf] = leaves.map(leaf => leaf.id.intValue -> leaf).toMap
 
   // The keys are physical names, which the feature derives from the ids.
   private val byName = new JHashMap[String, Leaf]
 
-  leaves.foreach { case (id, leaf) => byName.put(s"col-$id", leaf) }
+  leaves.foreach(leaf => byName.put(WriterCompat.physicalName(leaf.id.longValue), leaf))
 
   private val leavesById: Array[Leaf] = {
-    val few = leaves.filter(_._1 < mostById)
-    val all = new Array[Leaf](few.keys.maxOption.fold(0)(_ + 1))
-    few.foreach { case (id, leaf) => all(id) = leaf }
+    val few = leaves.filter(_.id < mostById)
+    val all = new Array[Leaf](few.lastOption.fold(0)(_.id + 1))
+    few.foreach(leaf => all(leaf.id) = leaf)
     all
   }
 
+  // The id of the struct that a name is in, 0 for the table itself, -1 for a name that is not there.
+  private val parentsById: Array[Int] = {
+    val parents = mutable.HashMap.empty[Int, Int]
+    def visit(tree: PhysicalNameTree, parent: Int): Unit = tree.fields.foreach {
+      case (named(id), below) if id.toInt < mostById =>
+        parents(id.toInt) = parent
+        visit(below, id.toInt)
+      case _ =>
+    }
+    visit(names, 0)
+    Array.tabulate(parents.keys.maxOption.fold(0)(_ + 1))(parents.getOrElse(_, -1))
+  }
+
+  private val partitionLeaves: Array[Leaf] =
+    spec.fields.asScala.map(field => byId.getOrElse(field.sourceId, null)).toArray
+
   /** The metrics of a file; `None` if the statistics have no row count. */
   def of(statistics: String, partition: StructLike): Option[Metrics] =
-    Option(statistics)
-      .flatMap(text => quickly(text).orElse(thoroughly(text)))
-      .filter(_.rows >= 0)
-      .map(metrics(_, partition))
+    read(statistics).flatMap(_.metrics(partition))
+
+  /** Reads the statistics of a file in one pass; `None` if they are no JSON. */
+  def read(statistics: String): Option[FileMeasures] =
+    Option(statistics).flatMap(text => quickly(text).orElse(thoroughly(text)))
 
   private def quickly(text: String): Option[Found] = {
     val found = new Found
@@ -67,6 +101,7 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
 
   private def thoroughly(text: String): Option[Found] = {
     val found = new Found
+    found.allNamesKnown = false
     Try(Using.resource(factory.createParser(text))(new Reading(_, found).all())).toOption
       .map(_ => found)
   }
@@ -74,54 +109,112 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
   private def metrics(read: Found, partition: StructLike): Metrics = {
     val rows = read.rows
     val boxed = JLong.valueOf(rows)
-    val counts = new JHashMap[JInteger, JLong]
-    val nulls = new JHashMap[JInteger, JLong]
+    val nulls = read.nulls.entries
     // If bounds are not tight, all remaining values of the column may be null.
-    val lower = if (read.tight) read.lower else new JHashMap[JInteger, ByteBuffer]
-    val upper = if (read.tight) read.upper else new JHashMap[JInteger, ByteBuffer]
-    leaves.valuesIterator.foreach(leaf => counts.put(leaf.id, boxed))
-    read.nulls.forEach { (id, count) =>
-      val number = count.longValue
-      if (number == rows || number == 0 || (read.tight && number > 0 && number < rows)) {
-        nulls.put(id, count)
-        ()
-      }
+    if (!read.tight) {
+      read.lower.entries.clear()
+      read.upper.entries.clear()
     }
-    spec.fields.asScala.zipWithIndex.foreach { case (field, position) =>
-      leaves.get(field.sourceId).foreach { leaf =>
-        val value = partition.get(position, classOf[Any])
-        nulls.put(leaf.id, if (value == null) rows else 0L)
+    var i = 0
+    while (i < leaves.length) {
+      val count = nulls.at(i)
+      if (count != null) {
+        val number = count.longValue
+        val isSure = number == rows || number == 0 || (read.tight && number > 0 && number < rows)
+        if (!isSure) nulls.set(i, null)
+      }
+      i += 1
+    }
+    var field = 0
+    while (field < partitionLeaves.length) {
+      val leaf = partitionLeaves(field)
+      if (leaf != null) {
+        val value = partition.get(field, classOf[Any])
+        nulls.set(leaf.position, if (value == null) boxed else noNulls)
         partitionBounds(value).foreach { case (least, greatest) =>
-          lower.put(leaf.id, leaf.encode(least))
-          upper.put(leaf.id, leaf.encode(greatest))
+          read.lower.entries.set(leaf.position, leaf.encode(least))
+          read.upper.entries.set(leaf.position, leaf.encode(greatest))
         }
       }
+      field += 1
     }
-    new Metrics(rows, null, counts, nulls, null, lower, upper)
+    new Metrics(rows, null, counts(boxed), nulls, null, read.lower.entries, read.upper.entries)
+  }
+
+  private def counts(rows: JLong): LeafMap[JLong] = {
+    val counts = new LeafMap[JLong](ids)
+    var i = 0
+    while (i < ids.length) {
+      counts.set(i, rows)
+      i += 1
+    }
+    counts
   }
 
   /** The values found in one pass over the statistics of a file; of duplicate keys the last. */
-  private final class Found {
+  private final class Found extends FileMeasures {
 
     var rows: Long = -1
     var tight = true
-    val nulls = new JHashMap[JInteger, JLong]
-    val lower = new JHashMap[JInteger, ByteBuffer]
-    val upper = new JHashMap[JInteger, ByteBuffer]
+    var allNamesKnown = true
+    val nulls = new NullCounts
+    val lower = new LowerBounds
+    val upper = new UpperBounds
 
-    def countNulls(leaf: Leaf, value: JsonNode): Unit =
-      keep(nulls, leaf, if (value.isIntegralNumber) Some(value.longValue: JLong) else None)
+    override def plain: Option[FileStatistics] =
+      Option.when(allNamesKnown && rows >= 0)(FileStatistics(Some(rows), Set.empty))
 
-    def boundBelow(leaf: Leaf, value: JsonNode): Unit =
-      keep(lower, leaf, lowerBound(value, leaf.dataType).map(leaf.encode))
+    override def metrics(partition: StructLike): Option[Metrics] =
+      Option.when(rows >= 0)(IcebergMetrics.this.metrics(this, partition))
+  }
 
-    def boundAbove(leaf: Leaf, value: JsonNode): Unit =
-      keep(upper, leaf, upperBound(value, leaf.dataType).map(leaf.encode))
+  /** What is found of columns in one of the objects of the statistics. */
+  private abstract class ByColumn[V <: AnyRef] {
 
-    private def keep[T](found: JHashMap[JInteger, T], leaf: Leaf, seen: Option[T]): Unit = {
-      if (seen.isDefined) found.put(leaf.id, seen.get) else found.remove(leaf.id)
-      ()
-    }
+    val entries = new LeafMap[V](ids)
+
+    /** Null for a value that tells nothing. */
+    protected def read(value: JsonNode, leaf: Leaf): V
+
+    def see(leaf: Leaf, value: JsonNode): Unit = entries.set(leaf.position, read(value, leaf))
+
+    def see(leaf: Leaf, number: Long): Unit = see(leaf, LongNode.valueOf(number))
+
+    def see(leaf: Leaf, text: String): Unit = see(leaf, TextNode.valueOf(text))
+  }
+
+  private final class NullCounts extends ByColumn[JLong] {
+
+    override protected def read(value: JsonNode, leaf: Leaf): JLong =
+      if (value.isIntegralNumber) value.longValue else null
+
+    override def see(leaf: Leaf, number: Long): Unit = entries.set(leaf.position, number)
+  }
+
+  private abstract class Bounds extends ByColumn[ByteBuffer] {
+
+    // A number is its own bound on either side.
+    final override def see(leaf: Leaf, number: Long): Unit =
+      if (leaf.isLong) entries.set(leaf.position, long(number))
+      else super.see(leaf, number)
+
+    // So is a text that is too short to have been cut.
+    final override def see(leaf: Leaf, text: String): Unit =
+      if (leaf.isString && text.length < stringPrefix) entries.set(leaf.position, leaf.encode(text))
+      else super.see(leaf, text)
+
+    private def long(number: Long): ByteBuffer =
+      ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, number)
+  }
+
+  private final class LowerBounds extends Bounds {
+    override protected def read(value: JsonNode, leaf: Leaf): ByteBuffer =
+      lowerBound(value, leaf.dataType).map(leaf.encode).orNull
+  }
+
+  private final class UpperBounds extends Bounds {
+    override protected def read(value: JsonNode, leaf: Leaf): ByteBuffer =
+      upperBound(value, leaf.dataType).map(leaf.encode).orNull
   }
 
   /**
@@ -143,9 +236,9 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
             val known = isNumber
             if (known) found.rows = number()
             known
-          } else if (name("minValues")) columns(found.lower, found.boundBelow)
-          else if (name("maxValues")) columns(found.upper, found.boundAbove)
-          else if (name("nullCount")) columns(found.nulls, found.countNulls)
+          } else if (name("minValues")) columns(found.lower)
+          else if (name("maxValues")) columns(found.upper)
+          else if (name("nullCount")) columns(found.nulls)
           else name("tightBounds") && (is("true", tight = true) || is("false", tight = false))
           more = plain && is(',')
         }
@@ -153,22 +246,22 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
         plain && is('}')
       }
 
-    private def columns(all: JHashMap[JInteger, _], see: (Leaf, JsonNode) => Unit): Boolean = {
-      all.clear()
-      is('{') && below(see)
+    private def columns(all: ByColumn[_]): Boolean = {
+      all.entries.clear()
+      is('{') && below(all, 0)
     }
 
-    private def below(see: (Leaf, JsonNode) => Unit): Boolean = is('}') || {
+    private def below(all: ByColumn[_], parent: Int): Boolean = is('}') || {
       var plain = true
       var more = true
       while (plain && more) {
-        plain = column(see)
+        plain = column(all, parent)
         more = plain && is(',')
       }
       plain && is('}')
     }
 
-    private def column(see: (Leaf, JsonNode) => Unit): Boolean =
+    private def column(all: ByColumn[_], parent: Int): Boolean =
       if (!text.startsWith(namePrefix, at)) false
       else {
         at += namePrefix.length
@@ -178,20 +271,21 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
           false
         else {
           val id = JInteger.parseInt(text, begin, at - 2, 10)
-          val leaf = if (id < leavesById.length) leavesById(id) else leaves.getOrElse(id, null)
+          val leaf = if (id < leavesById.length) leavesById(id) else byId.getOrElse(id, null)
+          if (id >= parentsById.length || parentsById(id) != parent) found.allNamesKnown = false
           if (isNumber) {
             val value = number()
-            if (leaf != null) see(leaf, LongNode.valueOf(value))
+            if (leaf != null) all.see(leaf, value)
             true
           } else if (is('"')) {
             val end = stringEnd()
             if (end < 0) false
             else {
-              if (leaf != null) see(leaf, TextNode.valueOf(text.substring(at, end)))
+              if (leaf != null) all.see(leaf, text.substring(at, end))
               at = end + 1
               true
             }
-          } else is('{') && below(see)
+          } else is('{') && below(all, id)
         }
       }
 
@@ -281,30 +375,26 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
                 if (value == JsonToken.VALUE_NUMBER_INT) parser.getNumberValue.longValue else -1
               parser.skipChildren()
             case "tightBounds" => found.tight = scalar(value).asBoolean(true)
-            case "nullCount"   => columns(value, found.nulls, found.countNulls)
-            case "minValues"   => columns(value, found.lower, found.boundBelow)
-            case "maxValues"   => columns(value, found.upper, found.boundAbove)
+            case "nullCount"   => columns(value, found.nulls)
+            case "minValues"   => columns(value, found.lower)
+            case "maxValues"   => columns(value, found.upper)
             case _             => parser.skipChildren()
           }
         }
 
-    private def columns(
-        value: JsonToken,
-        all: JHashMap[JInteger, _],
-        see: (Leaf, JsonNode) => Unit
-    ): Unit = {
-      all.clear()
-      if (value == JsonToken.START_OBJECT) below(see) else parser.skipChildren()
+    private def columns(value: JsonToken, all: ByColumn[_]): Unit = {
+      all.entries.clear()
+      if (value == JsonToken.START_OBJECT) below(all) else parser.skipChildren()
     }
 
     // Moves the parser to the end of the current object.
-    private def below(see: (Leaf, JsonNode) => Unit): Unit =
+    private def below(all: ByColumn[_]): Unit =
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
         val leaf = byName.get(parser.currentName)
         val value = parser.nextToken()
-        if (value == JsonToken.START_OBJECT) below(see)
+        if (value == JsonToken.START_OBJECT) below(all)
         else if (leaf == null) parser.skipChildren()
-        else see(leaf, scalar(value))
+        else all.see(leaf, scalar(value))
       }
 
     // An object or array is ignored.
@@ -326,6 +416,19 @@ final class IcebergMetrics(schema: Schema, spec: PartitionSpec) {
   }
 }
 
+/** What the statistics of a file tell. */
+trait FileMeasures {
+
+  /**
+   * What the rules ask of the statistics; `None` where that was not found out on the way, and
+   * `FileStatistics.parse` has to.
+   */
+  def plain: Option[FileStatistics]
+
+  /** The metrics of the file in a partition; `None` if its number of rows is not told. */
+  def metrics(partition: StructLike): Option[Metrics]
+}
+
 object IcebergMetrics {
 
   private val factory = new JsonFactory
@@ -334,17 +437,24 @@ object IcebergMetrics {
 
   private val mostById = 10000
 
+  private val named = """col-([1-9]\d{0,8})""".r
+
+  private val noNulls: JLong = 0L
+
   private val greatest = Long.MaxValue.toString
 
   /** A column that has metrics. */
-  private final class Leaf(fieldId: Int, val dataType: Type) {
+  private final class Leaf(fieldId: Int, val position: Int, val dataType: Type) {
 
     val id: JInteger = fieldId
 
+    val isLong: Boolean = dataType.typeId == TypeID.LONG
+
+    val isString: Boolean = dataType.typeId == TypeID.STRING
+
     def encode(bound: Any): ByteBuffer = bound match {
       // As Iceberg does, but without a buffer of characters.
-      case text: String
-          if dataType.typeId == TypeID.STRING && !text.exists(Character.isSurrogate) =>
+      case text: String if isString && !text.exists(Character.isSurrogate) =>
         ByteBuffer.wrap(text.getBytes(UTF_8))
       case other => Conversions.toByteBuffer(dataType, other)
     }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
 import org.apache.spark.unsafe.types.UTF8String
 import org.icebergwritercompat.model.WriterCompat
 
+import java.time.format.DateTimeFormatter
 import java.time.{LocalDate, ZoneId}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -58,15 +59,21 @@ object PartitionValues {
       }.toMap)
   }
 
+  // As the protocol of Delta spells them: other readers of its log know no shorter form.
   private def textOf(value: AnyRef, partitionType: Type): String = partitionType.typeId match {
     case TypeID.DATE      => LocalDate.ofEpochDay(value.toString.toLong).toString
     case TypeID.TIMESTAMP =>
-      val micros = value.asInstanceOf[java.lang.Long].longValue
-      if (partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC)
-        SparkDateTimeUtils.microsToInstant(micros).toString
-      else SparkDateTimeUtils.microsToLocalDateTime(micros).toString.replace('T', ' ')
-    case _ => value.toString
+      val time =
+        SparkDateTimeUtils.microsToLocalDateTime(value.asInstanceOf[java.lang.Long].longValue)
+      val isInstant = partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC
+      time.format(if (isInstant) instantForm else localForm)
+    case TypeID.DECIMAL => value.asInstanceOf[java.math.BigDecimal].toPlainString
+    case _              => value.toString
   }
+
+  private val instantForm = DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+
+  private val localForm = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS")
 
   /** A value in Iceberg's internal representation; `None` if the text is not exact. */
   def parse(text: String, partitionType: Type): Option[Any] = {

@@ -32,7 +32,11 @@ class FirstPublishSuite extends AnyFunSuite {
     )
     val target = operations
     new IcebergPublisher("first", root, target, Long.MaxValue / 4)
-      .create(DeltaVersion(0, 0, None), new CommitLine(root, target, 3).definition, live)
+      .create(
+        DeltaVersion(0, 0, None),
+        new CommitLine(root, target, 3).definition,
+        live.map(f => () => f)
+      )
     operations
   }
 

@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.remedy.Remedy
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
@@ -32,7 +32,7 @@ object Offered {
   def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
     // The call is Python's; this is what it comes to.
     case Remedy.Enable(table, rewrite, drop, feature) =>
-      Upgrading.of(spark, table, "auto", rewrite, drop, Some(feature)).run()
+      TableUpgrade.of(spark, table, "auto", rewrite, drop, Some(feature)).run()
       ()
     case _ => remedy.sql.foreach(spark.sql(_).collect())
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.functions.{col, xxhash64}
 import org.icebergwritercompat.contract.{FooterRule, TableState, Violation}
 import org.icebergwritercompat.model.{Condition, DataFile, FileStatistics, Location}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.report.{Finding, Judgement, Place}
+import org.icebergwritercompat.report.{Assessment, Finding, Place}
 import org.icebergwritercompat.rules.FooterRules
 
 /**
@@ -68,7 +68,7 @@ final case class FileFinding(
   }
 
   /** The same as a report shows it. */
-  def finding(judgement: Judgement): Finding =
+  def finding(judgement: Assessment): Finding =
     Finding.about(
       rule,
       judgement.severityOfFile(rule),

@@ -5,7 +5,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.{Dataset, SparkSession}
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.actions.AddFile
-import org.apache.spark.sql.delta.writercompat.read.{Described, Footers}
+import org.apache.spark.sql.delta.writercompat.read.{Footers, JobDescription}
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.model.{Footer, Unreadable}
 
@@ -89,7 +89,7 @@ private[writercompat] object FooterScan {
     val results =
       if (count == 0) Nil
       else
-        Described(spark, s"Reading the footers of $table") {
+        JobDescription(spark, s"Reading the footers of $table") {
           val task = new FooterTask(
             judge,
             log.dataPath.toString,
@@ -111,7 +111,7 @@ private[writercompat] object FooterScan {
   private val filesPerTask = 32
   private val tasksPerCore = 16
 
-  private def tasks(spark: SparkSession, files: Long): Int =
+  private[writercompat] def tasks(spark: SparkSession, files: Long): Int =
     math
       .min(files / filesPerTask + 1, spark.sparkContext.defaultParallelism.toLong * tasksPerCore)
       .toInt

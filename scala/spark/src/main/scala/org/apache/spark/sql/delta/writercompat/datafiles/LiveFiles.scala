@@ -4,7 +4,7 @@ import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.AddFile
 import org.icebergwritercompat.contract.{ActionRule, TableState, Violation}
 import org.icebergwritercompat.model.{DataAction, FileLocation, Location}
-import org.icebergwritercompat.report.{Finding, Judgement, Place}
+import org.icebergwritercompat.report.{Assessment, Finding, Place}
 import org.icebergwritercompat.rules.ActionRules
 import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
@@ -44,7 +44,7 @@ final case class FilesViolation(violation: Violation, files: Long, examples: Vec
     )
 
   /** The same as a finding about these files. */
-  def finding(judgement: Judgement): Finding = {
+  def finding(judgement: Assessment): Finding = {
     val place = violation.location match {
       case _: Location.File => Place.Files
       case other            => Place.of(other)
@@ -69,7 +69,7 @@ object LiveFiles {
   def of(snapshot: Snapshot, table: TableState): LiveFiles = {
     val found = snapshot.allFiles.rdd
       .mapPartitions { files =>
-        val shown = new DataActions(table)
+        val shown = new DataActionConverter(table)
         Iterator.single(files.foldLeft(Found.nothing)(_.and(_, shown, table)))
       }
       .fold(Found.nothing)(_ and _)
@@ -119,7 +119,7 @@ object LiveFiles {
         }
       )
 
-    def and(file: AddFile, shown: DataActions, table: TableState): Found = {
+    def and(file: AddFile, shown: DataActionConverter, table: TableState): Found = {
       val action = shown.ofLive(file)
       val violations = for {
         rule <- table.contract.rules.action

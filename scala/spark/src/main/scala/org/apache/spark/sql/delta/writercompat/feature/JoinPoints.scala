@@ -252,12 +252,17 @@ object JoinPoints {
 
   val EmptyStrings: JoinPoint = JoinPoint(
     "empty-strings",
-    "TransactionalWrite.convertEmptyToNullIfNeeded",
+    "TransactionalWrite.convertEmptyToNullIfNeeded and PartitionUtils.literalToNormalizedString",
     "a partition value that changes on its way through the log is stored in the file as Delta " +
       "reads it, such as an empty string as null; and a CHAR is padded with spaces, as Spark " +
       "returns it",
     "Iceberg readers, which read the column from the file, would see other values than Delta",
-    Seq(Bodies(write, "convertEmptyToNullIfNeeded"), Callers(write, "convertEmptyToNullIfNeeded"))
+    Seq(
+      Bodies(write, "convertEmptyToNullIfNeeded"),
+      Callers(write, "convertEmptyToNullIfNeeded"),
+      Bodies("util/PartitionUtils$", "literalToNormalizedString"),
+      Callers("util/PartitionUtils$", "literalToNormalizedString")
+    )
   )
 
   val PostCommitHooks: JoinPoint = JoinPoint(
@@ -270,6 +275,18 @@ object JoinPoints {
       Order(implementation, "commitImpl", "prepareCommit", "setCommitted", "runPostCommitHooks"),
       Callers(implementation, "runPostCommitHooks"),
       Shape("hooks/PostCommitHook")
+    )
+  )
+
+  val CommittedActions: JoinPoint = JoinPoint(
+    "committed-actions",
+    "CommittedTransaction.committedActions, which are the lines of the commit, CommitInfo first, and " +
+      "empty after a large commit; committedVersion, txnId and postCommitSnapshot",
+    "the commit is published from these, and not read from storage again",
+    "other files would be published than the log has",
+    Seq(
+      Bodies("CurrentTransactionInfo", "finalActionsToCommit"),
+      Bodies(implementation, "setCommitted")
     )
   )
 
@@ -430,6 +447,52 @@ object JoinPoints {
     Seq(Bodies("DeltaLog", "createDataFrame"))
   )
 
+  val Operations: JoinPoint = JoinPoint(
+    "operations",
+    "DeltaOperations.Operation is sealed for Scala but not in its class file",
+    "a commit of an Iceberg client says in the history of the table what the client did",
+    "no Iceberg client could commit",
+    Seq(Shape("DeltaOperations$Operation"))
+  )
+
+  val ExactCommit: JoinPoint = JoinPoint(
+    "exact-commit",
+    "OptimisticTransactionImpl.commit with tags, which go to CommitInfo.tags; its first attempt is at " +
+      "the version after the one that was read, and checkForConflicts comes before each other",
+    "a commit of an Iceberg client is made on the version that the client saw, with a note of the " +
+      "client's snapshots",
+    "a client's commit could undo what was committed meanwhile, or its snapshots be lost",
+    Seq(
+      Bodies(implementation, "commit", "doCommitRetryIteratively", "getFirstAttemptVersion"),
+      Order(implementation, "doCommitRetryIteratively", "doCommit", "checkForConflicts"),
+      Bodies("actions/CommitInfo", "tags")
+    )
+  )
+
+  val TypeChanges: JoinPoint = JoinPoint(
+    "type-changes",
+    "TypeWideningMetadata.addTypeWideningMetadata, which compares columns by name",
+    "a wider type that an Iceberg client gives a column is recorded",
+    "Delta would read older files of the column by the wrong type, or the rules refuse the change",
+    Seq(Bodies("TypeWideningMetadata$", "addTypeWideningMetadata"))
+  )
+
+  val RemovedFiles: JoinPoint = JoinPoint(
+    "removed-files",
+    "AddFile.removeWithTimestamp",
+    "a file that an Iceberg client has removed is removed from the Delta table",
+    "it would be removed by another path than it has",
+    Seq(Bodies("actions/AddFile", "removeWithTimestamp"))
+  )
+
+  val NewestSeen: JoinPoint = JoinPoint(
+    "newest-seen",
+    "SnapshotManagement.unsafeVolatileSnapshot, which every commit of the process brings up to date",
+    "an Iceberg table that a catalog keeps shows what Delta has committed in the same process",
+    "clients would read rows that Delta does not have any more",
+    Seq(Bodies("SnapshotManagement", "unsafeVolatileSnapshot"))
+  )
+
   /** All of them, in the order in which they are installed. */
   val all: Seq[JoinPoint] = Seq(
     ThreadObserver,
@@ -455,6 +518,7 @@ object JoinPoints {
     CopiedProtocol,
     ColumnMapping,
     PostCommitHooks,
+    CommittedActions,
     CommitFiles,
     CommitIds,
     FileTotals,
@@ -464,6 +528,11 @@ object JoinPoints {
     Transactions,
     FilesAsRows,
     CompatSwitch,
-    KernelWrites
+    KernelWrites,
+    Operations,
+    ExactCommit,
+    TypeChanges,
+    RemovedFiles,
+    NewestSeen
   )
 }

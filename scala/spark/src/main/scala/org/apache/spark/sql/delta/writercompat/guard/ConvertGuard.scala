@@ -22,7 +22,7 @@ object ConvertGuard
   /** Called by the command before it does anything. */
   def beforeConvert(command: Object, spark: SparkSession): Unit = command match {
     case convert: ConvertToDeltaCommand =>
-      for (converted <- Converted.of(spark, convert); contract <- converted.contract)
+      for (converted <- FilesToConvert.of(spark, convert); contract <- converted.contract)
         throw IcebergWriterCompatException.notConvertible(
           converted.folder,
           contract,

@@ -27,7 +27,7 @@ import org.icebergwritercompat.contract.{
   ChangeKind,
   ChangeRule,
   Contract,
-  Moment,
+  Lifecycle,
   TableChange,
   TableState,
   Violation
@@ -37,7 +37,11 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{Location, SupportedTypes, WriterCompat}
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.rules.{ChangeRules, PropertyRules, ProtocolRules, SchemaRules}
-import org.apache.spark.sql.delta.writercompat.datafiles.{DataActions, DataFileAudit, FileHistory}
+import org.apache.spark.sql.delta.writercompat.datafiles.{
+  DataActionConverter,
+  DataFileAudit,
+  FileHistory
+}
 import org.apache.spark.sql.delta.writercompat.read.{
   Copies,
   MalformedLog,
@@ -47,6 +51,8 @@ import org.apache.spark.sql.delta.writercompat.read.{
 }
 import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
+import java.io.FileNotFoundException
+import java.nio.file.NoSuchFileException
 import java.util.ConcurrentModificationException
 import scala.util.control.NonFatal
 import scala.util.{Try, Using}
@@ -67,7 +73,7 @@ class GuardedTransaction(
   private var overwritingSchema = false
 
   /** Set when the metadata switches the feature on; checked when the committing method is known. */
-  private var enabling: Option[Enabling] = None
+  private var enabling: Option[FeatureActivation] = None
 
   private var checkedFiles: () => Iterator[AddFile] = () => Iterator.empty
 
@@ -227,17 +233,17 @@ class GuardedTransaction(
   ): Seq[Action] = {
     checkEnabling()
     val prepared =
-      if (DryRun.isRunning && readVersion < 0) settled(actions)
+      if (Enforcement.isRunning && readVersion < 0) settled(actions)
       else super.prepareCommit(actions, op)
     // Metadata may also be an action of the commit, without an update before.
     if (enabling.isEmpty && switchesOn(metadata)) {
-      enabling = Some(Enabling.asItIs(this))
+      enabling = Some(FeatureActivation.asItIs(this))
       checkEnabling()
     }
     checkTable(kind(op))
     checkPublishing()
     checked(prepared.iterator).foreach(_ => ())
-    DryRun.stop(intended)
+    Enforcement.stop(intended)
     if (isPublished) registerPostCommitHook(PublishHook)
     prepared
   }
@@ -258,7 +264,7 @@ class GuardedTransaction(
       checkTable(kind(op))
       checkPublishing()
       if (isGuarded(metadata)) refuseFirst(tableState, FileHistory.takenOver(spark, tableState, op))
-      DryRun.stop(intended)
+      Enforcement.stop(intended)
     }
   }
 
@@ -295,18 +301,26 @@ class GuardedTransaction(
   }
 
   /** Whether this transaction made a version, even if it failed afterwards. */
-  private[writercompat] def isInLog(version: Long): Boolean = {
+  private[writercompat] def isInLog(version: Long): Boolean = madeVersion(version).getOrElse(false)
+
+  /** The same; a failure if the version exists and cannot be read. */
+  private[writercompat] def madeVersion(version: Long): Try[Boolean] = {
     val file = FileNames.unsafeDeltaFile(deltaLog.logPath, version)
-    // The file may be missing. Only the first lines of a large commit are read.
     Try {
+      // Of a large commit only the head is read.
       Using.resource(deltaLog.store.readAsIterator(file, deltaLog.newDeltaHadoopConf())) { lines =>
         lines.take(2).map(Action.fromJson).exists {
           case info: CommitInfo => info.txnId.contains(txnId)
           case _                => false
         }
       }
-    }.getOrElse(false)
+    }.recover { case _: FileNotFoundException | _: NoSuchFileException => false }
   }
+
+  private var exact = false
+
+  /** Commits the version after the one that was read, or nothing, whatever else was committed. */
+  private[writercompat] def exactly(): Unit = exact = true
 
   override protected def checkForConflicts(
       checkVersion: Long,
@@ -314,6 +328,7 @@ class GuardedTransaction(
       attemptNumber: Int,
       commitIsolationLevel: IsolationLevel
   ): (Long, CurrentTransactionInfo) = {
+    if (exact) throw new OvertakenCommit(readVersion)
     val result @ (nextVersion, resolved) =
       try
         super.checkForConflicts(
@@ -359,7 +374,7 @@ class GuardedTransaction(
     val guardedBefore = isGuarded(won.metadata)
     if (guardedBefore || isGuarded(resolved.metadata)) {
       val after =
-        TableStates.of(tableName, moment, resolved.protocol, resolved.metadata, profile)
+        TableStates.of(tableName, lifecycle, resolved.protocol, resolved.metadata, profile)
       val change = TableChange(stateOf(won), after, kind(resolved.op))
       // Mostly the state is the one that was checked before the race.
       val isChecked = resolved.metadata == metadata && resolved.protocol == protocol &&
@@ -471,7 +486,7 @@ class GuardedTransaction(
   }
 
   private def switchOn(proposed: Metadata): Unit = {
-    val plan = Enabling.of(this, proposed)
+    val plan = FeatureActivation.of(this, proposed)
     super.updateMetadataInternal(plan.proposedToDelta, ignoreDefaultProperties = false)
     newMetadata = newMetadata.map(plan.finish)
     newProtocol = newMetadata
@@ -485,22 +500,25 @@ class GuardedTransaction(
   private def checkEnabling(): Unit = enabling.foreach { plan =>
     val table = tableState
     val found = table.violations.toSeq ++ plan.findings(table)
-    DryRun.refuseAll(table, found)
+    Enforcement.refuseAll(table, found)
     // The log does not have the properties that were set when the files were written.
-    if (found.isEmpty) DryRun.refuseAll(table, plan.inFooters(spark, table))
+    if (found.isEmpty) Enforcement.refuseAll(table, plan.inFooters(spark, table))
   }
 
   /** Refuses RESTORE to a version with the feature whose files break rules. */
   private def checkRestored(op: DeltaOperations.Operation): Unit = {
     val table = tableState
     val restored = FileHistory.restored(spark, deltaLog, catalogTable, op)
-    DryRun.refuseAll(table, DataFileAudit.run(spark, restored, table).findings.map(_.violation))
+    Enforcement.refuseAll(
+      table,
+      DataFileAudit.run(spark, restored, table).findings.map(_.violation)
+    )
   }
 
-  private def moment: Moment =
-    if (creating) Moment.Creating(replacing)
-    else if (wasGuarded) Moment.Changing
-    else Moment.Enabling
+  private def lifecycle: Lifecycle =
+    if (creating) Lifecycle.Creating(replacing)
+    else if (wasGuarded) Lifecycle.Changing
+    else Lifecycle.Enabling
 
   private def kind(op: DeltaOperations.Operation): ChangeKind = op match {
     case _ if replacing || overwritingSchema => ChangeKind.Replacing
@@ -518,33 +536,33 @@ class GuardedTransaction(
   private lazy val profile = TableStates.profile(spark)
 
   // The states of the last two updates, each with the violations that were computed for it.
-  private var known = Vector.empty[((Metadata, Protocol, Moment), TableState)]
+  private var known = Vector.empty[((Metadata, Protocol, Lifecycle), TableState)]
 
   private def tableState: TableState = stateWith(metadata)
 
   // Cached, because Delta updates the metadata of a commit several times, mostly to an equal one.
   private def stateWith(metadata: Metadata): TableState =
     known
-      .collectFirst { case (key, state) if key == ((metadata, protocol, moment)) => state }
+      .collectFirst { case (key, state) if key == ((metadata, protocol, lifecycle)) => state }
       .getOrElse {
         val state = TableStates
           .of(
             tableName,
-            moment,
+            lifecycle,
             protocol,
             metadata,
             profile,
             previous = Option.when(wasGuarded)(before)
           )
-          .copy(asItIs = Option.when(moment == Moment.Enabling)(before))
-        known = ((metadata, protocol, moment), state) +: known.take(1)
+          .copy(asItIs = Option.when(lifecycle == Lifecycle.Enabling)(before))
+        known = ((metadata, protocol, lifecycle), state) +: known.take(1)
         state
       }
 
   private lazy val before: TableState = stateOf(snapshot)
 
   private def stateOf(version: Snapshot): TableState =
-    TableStates.of(tableName, Moment.Changing, version.protocol, version.metadata, profile)
+    TableStates.of(tableName, Lifecycle.Changing, version.protocol, version.metadata, profile)
 
   private def checkTable(kind: ChangeKind): Unit =
     if (isGuarded(metadata)) {
@@ -630,7 +648,8 @@ class GuardedTransaction(
   private def checked(actions: Iterator[Action]): Iterator[Action] = {
     lazy val guarded = isGuarded(metadata)
     lazy val table = tableState
-    lazy val shown = new DataActions(table, new FileSystemsInReach(deltaLog.newDeltaHadoopConf()))
+    lazy val shown =
+      new DataActionConverter(table, new FileSystemsInReach(deltaLog.newDeltaHadoopConf()))
     actions.map { action =>
       if (guarded)
         shown.of(action).foreach(a => refuseFirst(table, table.contract.rules.check(table, a)))
@@ -642,10 +661,14 @@ class GuardedTransaction(
       table: TableState,
       violations: IterableOnce[Violation],
       more: => Iterator[Violation] = Iterator.empty
-  ): Unit = DryRun.refuseFirst(table, violations, more)
+  ): Unit = Enforcement.refuseFirst(table, violations, more)
 
   private def intended: Intended = Intended(tableName, snapshot, replacing, protocol, metadata)
 }
+
+/** Another commit came before one that was to be the next. */
+private[writercompat] final class OvertakenCommit(read: Long)
+    extends ConcurrentModificationException(s"Version ${read + 1} is committed already")
 
 /** Creates guarded transactions. */
 object GuardedTransaction {

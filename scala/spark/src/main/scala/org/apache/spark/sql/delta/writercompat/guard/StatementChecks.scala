@@ -20,7 +20,14 @@ import org.apache.spark.sql.delta.sources.{DeltaDataSource, DeltaSQLConf, DeltaS
 import org.apache.spark.sql.delta.writercompat.publish.PublishProperties
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.icebergwritercompat.contract.{ChangeKind, Contract, Fix, Moment, TableChange, TableState}
+import org.icebergwritercompat.contract.{
+  ChangeKind,
+  Contract,
+  Fix,
+  Lifecycle,
+  TableChange,
+  TableState
+}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.WriterCompat
@@ -90,7 +97,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
       val after =
         table.copy(properties = table.properties + (WriterCompat.UniversalFormats -> "iceberg"))
       val change = TableChange(table, after, ChangeKind.Ordinary)
-      DryRun.refuseFirst(after, ChangeRules.UniFormStaysOff.check(change).iterator)
+      Enforcement.refuseFirst(after, ChangeRules.UniFormStaysOff.check(change).iterator)
     case _ =>
   }
 
@@ -107,12 +114,12 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     if (Contracts.isEnabled(wanted) && !isThere) {
       val target = TableStates.of(
         copies.target(create, clone),
-        Moment.Creating(replacing = false),
+        Lifecycle.Creating(replacing = false),
         clone.sourceTable.protocol,
         declared,
         TableStates.profile(spark)
       )
-      DryRun.refuseFirst(
+      Enforcement.refuseFirst(
         target,
         target.contract.rules.declaration.iterator
           .flatMap(_.check(target))
@@ -168,7 +175,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
   private def check(table: TableState, added: String, remedy: Remedy): Unit = {
     val writers = table.protocol.writerFeatures.map(_ + added)
     val after = table.copy(protocol = table.protocol.copy(writerFeatures = writers))
-    DryRun.refuseFirst(after, after.violations.map(_.copy(remedy = remedy)))
+    Enforcement.refuseFirst(after, after.violations.map(_.copy(remedy = remedy)))
   }
 
   // Delta switches row tracking on with a protocol upgrade, commits that number the rows of all
@@ -183,7 +190,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
     }
     if (normalized.contains(DeltaConfigs.ROW_TRACKING_ENABLED.key)) {
       val after = table.copy(properties = table.properties ++ normalized)
-      DryRun.refuseFirst(after, after.violations, door = door)
+      Enforcement.refuseFirst(after, after.violations, door = door)
     }
   }
 
@@ -206,7 +213,7 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
         val snapshot = table.update()
         TableStates.of(
           TableStates.nameOf(table),
-          Moment.Changing,
+          Lifecycle.Changing,
           snapshot.protocol,
           snapshot.metadata,
           TableStates.profile(spark)

@@ -9,7 +9,7 @@ import org.apache.spark.sql.delta.writercompat.feature.{
   WriterCompatProperty
 }
 import org.apache.spark.sql.delta.writercompat.guard.{ConvertGuard, GuardingObserver}
-import org.apache.spark.sql.delta.writercompat.publish.VacuumGuard
+import org.apache.spark.sql.delta.writercompat.publish.VacuumHook
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.errors.IcebergWriterCompatException.notInstalled
 import org.icebergwritercompat.model.BuildInfo
@@ -37,7 +37,7 @@ object WriterCompatHooks {
       // Guard first and register last: if a step in between fails, Delta does not know the
       // feature, and refuses the tables that need the guard.
       at(JoinPoints.ThreadObserver)(guardTransactions())
-      at(JoinPoints.Vacuum)(unlessInUse(VacuumGuard.define()))
+      at(JoinPoints.Vacuum)(unlessInUse(VacuumHook.define()))
       at(JoinPoints.Convert)(unlessInUse(ConvertGuard.define()))
       at(JoinPoints.FeatureMap)(registerFeature())
       at(JoinPoints.PropertyEntries)(WriterCompatProperty.register())
@@ -54,7 +54,7 @@ object WriterCompatHooks {
   def isInstalled: Boolean = synchronized {
     installed &&
     ThreadObservers.get().isInstanceOf[GuardingObserver.PerThread] &&
-    VacuumGuard.isDefined &&
+    VacuumHook.isDefined &&
     ConvertGuard.isDefined &&
     FeatureRegistry.isRegistered &&
     WriterCompatProperty.isRegistered

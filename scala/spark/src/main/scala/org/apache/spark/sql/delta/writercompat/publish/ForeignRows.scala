@@ -26,14 +26,14 @@ private[writercompat] final class ForeignRows(
 ) extends ForeignAppends {
 
   override def has(snapshotId: Long): Boolean =
-    newest.transactions.contains(note(snapshotId)) ||
+    newest.transactions.contains(applicationId(snapshotId)) ||
       Option(metadata.snapshot(snapshotId)).exists { snapshot =>
         snapshot.operation == DataOperations.APPEND &&
         !snapshot.summary.containsKey("added-data-files")
       }
 
   // Delta makes no second commit with the same note.
-  private def note(snapshotId: Long): String =
+  private def applicationId(snapshotId: Long): String =
     s"icebergWriterCompat.snapshot.${metadata.uuid}.$snapshotId"
 
   private def newest = log.update(catalogTableOpt = catalogTable)
@@ -70,7 +70,7 @@ private[writercompat] final class ForeignRows(
     rows(commit).write
       .format("delta")
       .mode("append")
-      .option("txnAppId", note(commit.snapshotId))
+      .option("txnAppId", applicationId(commit.snapshotId))
       .option("txnVersion", "1")
       .option("userMetadata", s"rows of the Iceberg snapshot ${commit.snapshotId}")
       .save(log.dataPath.toString)

@@ -20,18 +20,19 @@ import scala.util.control.NonFatal
 /**
  * Publishes a table as Iceberg after a commit, up to its newest version.
  *
- * The commit is made, so a failure is told in Spark's log only; the next commit catches up.
+ * The commit is in Delta's log already and stays there, so a failure is a warning in Spark's log.
+ * The next commit publishes what is missing.
  */
 object PublishHook extends PostCommitHook with Logging {
 
-  /** The conf that lets commits return before they are published. */
+  /** The setting with which a commit does not wait until it is published. */
   val AsyncConf = "spark.icebergWriterCompat.publish.async"
 
   override val name: String = "Publish as Iceberg"
 
   private val quiet = new ThreadLocal[Boolean] { override def initialValue(): Boolean = false }
 
-  /** Makes commits that the caller publishes together. */
+  /** Runs `commits` without publishing each of them; the caller publishes afterwards. */
   def quietly[T](commits: => T): T = {
     quiet.set(true)
     try commits
@@ -43,7 +44,7 @@ object PublishHook extends PostCommitHook with Logging {
     val path = log.dataPath.toString
     lazy val table = TableStates.nameOf(spark, catalogTable, log.dataPath)
     def publish(): Unit = {
-      // Who waits here has nothing to do any more if the other has seen the newest version.
+      // One publisher a table in this process: a second would lose the race and try again.
       locks.computeIfAbsent(path, _ => new Object).synchronized {
         IcebergLibrary.needed(
           new SparkPublishing(spark, table, log, catalogTable, Some(committed)).publish()
@@ -58,7 +59,7 @@ object PublishHook extends PostCommitHook with Logging {
     }
   }
 
-  /** Waits until what is to be published in the background is; false if that takes too long. */
+  /** Waits until the background has published all it has to; false if that takes over a minute. */
   def drain(): Boolean = InBackground.drain()
 
   private def isAsync(spark: SparkSession): Boolean =
@@ -73,21 +74,21 @@ object PublishHook extends PostCommitHook with Logging {
 
   private val locks = new ConcurrentHashMap[String, Object]
 
-  /** Why the newest commit to the table of this folder in this process could not be published. */
+  /** Why the newest commit of this process to the table in a folder was not published. */
   def lastFailure(path: String): Option[PublishProblem] = Option(failures.get(path)).map(_.last)
 
-  /** Whether the table of this folder is still to be published in the background. */
+  /** Whether the background has yet to publish the table in a folder. */
   def isWaiting(path: String): Boolean = InBackground.isBusy(path)
 
-  /** What to run where nothing else is known to help. */
+  /** The remedy if no better one is known: to publish by hand. */
   def command(table: String): Remedy = Remedy.Publish(table)
 
-  /** The newest failure of a table, and the causes that its log has been told. */
+  /** The newest failure of a table, and the causes that were logged for it. */
   private final case class Failure(last: PublishProblem, told: Set[String])
 
   private val failures = new ConcurrentHashMap[String, Failure]
 
-  // A table that cannot be published is not to fill the log.
+  // Each cause is logged once a table, not with each commit.
   private def unharmed(path: String, table: => String)(publish: => Unit): Unit = {
     def tell(cause: String, e: Throwable): Unit = {
       val (text, remedy) = IcebergWriterCompatException.inOneLine(e)
@@ -111,7 +112,10 @@ object PublishHook extends PostCommitHook with Logging {
   }
 }
 
-/** Work on tables, on threads that keep nobody from ending; of each table only the newest waits. */
+/**
+ * Runs work on tables in daemon threads. Of the work that waits for one table, only the newest is
+ * kept, because it publishes what the older work would have published.
+ */
 private object InBackground {
 
   private val threads = ThreadUtils.newDaemonCachedThreadPool("iceberg-writer-compat", 8)
@@ -122,7 +126,7 @@ private object InBackground {
 
   private val drainMillis = 60000L
 
-  // While there is a Spark context; one that is being stopped is of no use to Delta any more.
+  // Before Spark stops its context, without which Delta cannot read the log.
   ShutdownHookManager.addShutdownHook(
     ShutdownHookManager.SPARK_CONTEXT_SHUTDOWN_PRIORITY + 1
   ) { () => drain(); () }

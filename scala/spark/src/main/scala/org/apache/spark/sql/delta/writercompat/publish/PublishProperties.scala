@@ -12,7 +12,7 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStateme
 import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.publish.PublishRefusals
 
-/** The table properties of this project that tell how a table is published. */
+/** The table properties that say whether and how a table is published. */
 object PublishProperties {
 
   private val prefix = "icebergWriterCompat."
@@ -20,7 +20,7 @@ object PublishProperties {
   private val all = Seq(Publish, PublishTable)
 
   /**
-   * Refuses what `metadata` sets in vain, other than the properties before.
+   * Refuses properties in `metadata` that are new or changed and would have no effect.
    *
    * @param wasPublished
    *   whether the table is published after each commit already, by whatever session
@@ -66,7 +66,7 @@ object PublishProperties {
           "readable as Iceberg",
         set(Contracts.default.property -> "true", Publish -> "true")
       )
-    // UniForm that comes with the statement is a matter of the rules.
+    // If the statement itself switches UniForm on, a rule refuses it.
     val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
     if (starts && hasUniForm) throw PublishRefusals.byUniForm(table, properties)
     if (starts && !wasPublished) IcebergLibrary.require()
@@ -80,7 +80,7 @@ object PublishProperties {
       }
   }
 
-  // A table that is not there yet is changed in the statement that creates it.
+  // For a table that is being created, the statement that creates it is offered with the change.
   private def offered(isNew: Boolean, set: Remedy.SetProperties): Remedy = {
     val remedy =
       if (isNew) Remedy.Create(undeclared(set.table), set.changes)
@@ -91,16 +91,16 @@ object PublishProperties {
   private def undeclared(table: String): Declared =
     Declared(table, replacing = false, new StructType, Nil, Contracts.default.property)
 
-  /** Whether a name is that of one of them, or looks like it. */
+  /** Whether a key begins as these properties do, in letters of any case. */
   def isOne(key: String): Boolean = key.regionMatches(true, 0, prefix, 0, prefix.length)
 
-  /** Those among the options of a write, in the letters of the properties. */
+  /** These properties among the options of a write, whose keys may be in letters of any case. */
   def among(options: Map[String, String]): Map[String, String] =
     options.collect {
       case (key, value) if isOne(key) => all.find(_.equalsIgnoreCase(key)).getOrElse(key) -> value
     }
 
-  /** Refuses options of a write that Delta would pass over. */
+  /** Refuses options of a write that Delta would ignore. */
   def refuseOptions(table: String, options: Map[String, String], isNew: Boolean): Unit =
     among(options).headOption.foreach { case (key, value) =>
       throw IcebergWriterCompatException.invalidValue(

@@ -2,15 +2,21 @@ package org.apache.spark.sql.delta.writercompat.publish
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{Column, SparkSession}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, RemoveFile}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.apache.spark.sql.delta.writercompat.read.{CommitIds, TableStates}
-import org.icebergwritercompat.contract.{Moment, TableState}
+import org.icebergwritercompat.contract.{Lifecycle, TableState}
 import org.icebergwritercompat.iceberg.source.{
   AddedFile,
+  ClientSnapshots,
   CommitId,
   DeltaCommit,
   DeltaSource,
@@ -21,8 +27,6 @@ import org.icebergwritercompat.iceberg.source.{
   TableAtVersion,
   TableDefinition
 }
-
-import scala.jdk.CollectionConverters._
 
 /**
  * A Delta table as Delta's own library reads it.
@@ -103,7 +107,11 @@ private[writercompat] final class SparkDeltaSource(
       changed.zip(state).map { case (metadata, state) => TableDefinition.of(metadata.id, state) },
       actions.collect { case add: AddFile => SparkDeltaSource.added(add) },
       actions.collect { case remove: RemoveFile => RemovedFile(remove.path, remove.dataChange) },
-      state
+      state,
+      actions
+        .collectFirst { case info: CommitInfo => info }
+        .flatMap(_.tags)
+        .flatMap(ClientSnapshots.in)
     )
   }
 
@@ -136,7 +144,7 @@ private final class SparkTableAtVersion(
   def stateWith(metadata: Metadata): TableState =
     TableStates.of(
       name,
-      Moment.Changing,
+      Lifecycle.Changing,
       snapshot.protocol,
       metadata,
       TableStates.profile(spark)
@@ -151,8 +159,15 @@ private final class SparkTableAtVersion(
 
   override def keptMillis: Long = DeltaLog.tombstoneRetentionMillis(snapshot.metadata)
 
-  override def live: Iterator[AddedFile] =
-    snapshot.allFiles.toLocalIterator().asScala.map(SparkDeltaSource.added)
+  // Rows, because Spark would make the objects of all files on one thread.
+  override def live: Iterator[() => AddedFile] = {
+    val rows =
+      castToImpl(snapshot.allFiles.toDF().select(SparkDeltaSource.columns: _*)).queryExecution
+    val found = SQLExecution.withNewExecutionId(rows, Some("live files to publish")) {
+      rows.executedPlan.executeToIterator()
+    }
+    found.map(row => () => SparkDeltaSource.added(row))
+  }
 
   override def commitId(version: Long): Option[String] = ids.of(version)
 
@@ -160,6 +175,34 @@ private final class SparkTableAtVersion(
 }
 
 private object SparkDeltaSource {
+
+  private val required = Seq("path", "size", "dataChange", "modificationTime")
+
+  /** The columns of a live file that publishing needs. */
+  val columns: Seq[Column] =
+    required.map(col) ++ Seq("partitionValues", "stats").map(col) :+ col("deletionVector").isNotNull
+
+  /** A file from these columns. */
+  def added(row: InternalRow): AddedFile = {
+    required.indices.find(row.isNullAt).foreach { i =>
+      throw new IllegalStateException(s"The add action of a live file has no ${required(i)}.")
+    }
+    AddedFile(
+      row.getUTF8String(0).toString,
+      if (row.isNullAt(4)) null else texts(row.getMap(4)),
+      row.getLong(1),
+      if (row.isNullAt(5)) null else row.getUTF8String(5).toString,
+      row.getBoolean(2),
+      hasDeletionVector = row.getBoolean(6)
+    )
+  }
+
+  private def texts(map: MapData): Map[String, String] = {
+    def text(of: ArrayData, i: Int): String =
+      if (of.isNullAt(i)) null else of.getUTF8String(i).toString
+    val (keys, values) = (map.keyArray(), map.valueArray())
+    (0 until map.numElements()).map(i => text(keys, i) -> text(values, i)).toMap
+  }
 
   def added(add: AddFile): AddedFile =
     AddedFile(

@@ -24,6 +24,8 @@ object DeltaTables {
     val parts =
       if (isPath(table)) Seq("delta", absolute(spark, table))
       else nameParts(table)
+    // Delta fails at an empty path without a condition.
+    if (parts.lastOption.exists(_.isEmpty)) throw notFound(parts)
     val plan = UnresolvedTable(parts, "Iceberg Writer Compat")
     resolved(spark, plan) match {
       case ResolvedTable(_, _, delta: DeltaTableV2, _) => delta
@@ -42,6 +44,11 @@ object DeltaTables {
 
   /** The parts of a name. The session's parser would replace `${x}` in it by a variable. */
   def nameParts(name: String): Seq[String] = CatalystSqlParser.parseMultipartIdentifier(name)
+
+  private def notFound(parts: Seq[String]): AnalysisException = {
+    val name = parts.map(part => s"`${part.replace("`", "``")}`").mkString(".")
+    new AnalysisException("TABLE_OR_VIEW_NOT_FOUND", Map("relationName" -> name))
+  }
 
   private def resolved(spark: SparkSession, plan: LogicalPlan): LogicalPlan =
     try spark.sessionState.executePlan(plan).analyzed
@@ -74,7 +81,7 @@ object DeltaTables {
     feature.isDefined
   }
 
-  // A name has no slash outside of backquotes.
+  // A name has no slash outside of backquotes, and is not that of the current folder or its parent.
   private[writercompat] def isPath(table: String): Boolean =
-    table.replaceAll("`[^`]*`", "").contains("/")
+    table == "." || table == ".." || table.replaceAll("`[^`]*`", "").contains("/")
 }

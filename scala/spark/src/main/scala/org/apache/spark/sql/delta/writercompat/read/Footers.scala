@@ -87,7 +87,8 @@ private[writercompat] object Footers {
       groups
         .flatMap(_.getColumns.asScala)
         .groupMap(chunk => chunk.getPath.toArray.toSeq)(chunkOf),
-      footer.getFileMetaData.getKeyValueMetaData.asScala.toMap
+      footer.getFileMetaData.getKeyValueMetaData.asScala.toMap,
+      Option(footer.getFileMetaData.getCreatedBy)
     )
   }
 

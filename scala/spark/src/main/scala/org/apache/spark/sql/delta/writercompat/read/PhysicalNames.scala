@@ -25,6 +25,20 @@ object PhysicalNames {
     }
   }
 
+  /**
+   * `metadata` with every field named `col-<id>`. A field, element, key or value without an id gets
+   * one above the highest that was ever given out.
+   */
+  def assigned(metadata: Metadata): Metadata = {
+    val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
+      newMetadata = metadata,
+      oldMetadata = metadata,
+      isChangingModeOnExistingTable = false,
+      isOverwritingSchema = false
+    )
+    followIds(withIds, settled = Set.empty)
+  }
+
   /** The ids of all fields of a schema. */
   def idsOf(schema: StructType): Set[Long] =
     SchemaNode.flatten(schema).iterator.filter(_.isField).flatMap(_.id).toSet

@@ -12,7 +12,7 @@ import org.apache.spark.sql.delta.util.TransactionHelper
 import org.icebergwritercompat.contract.{
   Contract,
   FileFormat,
-  Moment,
+  Lifecycle,
   Profile,
   ProtocolState,
   TableState
@@ -29,7 +29,7 @@ object TableStates {
   /** The state that `protocol` and `metadata` describe. */
   def of(
       name: String,
-      moment: Moment,
+      lifecycle: Lifecycle,
       protocol: Protocol,
       metadata: Metadata,
       profile: Profile,
@@ -37,7 +37,7 @@ object TableStates {
   ): TableState =
     TableState(
       name,
-      moment,
+      lifecycle,
       ProtocolState(
         protocol.minReaderVersion,
         protocol.minWriterVersion,

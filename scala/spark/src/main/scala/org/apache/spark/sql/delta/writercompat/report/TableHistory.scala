@@ -24,7 +24,7 @@ import org.icebergwritercompat.report.{
   Severity,
   TableReport
 }
-import org.apache.spark.sql.delta.writercompat.datafiles.{DataActions, LiveFiles}
+import org.apache.spark.sql.delta.writercompat.datafiles.{DataActionConverter, LiveFiles}
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, TableStates}
 import org.icebergwritercompat.iceberg.source.FileSystemsInReach
 
@@ -100,7 +100,7 @@ final class TableHistory(spark: SparkSession) {
       state.foreach { table =>
         LiveFiles.of(snapshot, table).violations.foreach { broken =>
           val key = (broken.violation.rule, Place.Files)
-          note(commit, table, key, broken.violation)
+          recordViolation(commit, table, key, broken.violation)
           found.updateWith((key, commit.version)) {
             _.map(_.copy(files = Some(broken.files), examples = broken.examples))
           }
@@ -137,18 +137,18 @@ final class TableHistory(spark: SparkSession) {
       state = Some(after)
       val violations =
         after.violations.map(v => (v.rule, Place.of(v.location)) -> v).toSeq
-      mend(when, except = violations.map(_._1).toSet)
-      violations.foreach { case (key, violation) => note(when, after, key, violation) }
+      markFixed(when, except = violations.map(_._1).toSet)
+      violations.foreach { case (key, violation) => recordViolation(when, after, key, violation) }
       before.filter(b => isOn(b) && isOn(after)).foreach { was =>
         after.contract.rules.check(TableChange(was, after, kind)).foreach { violation =>
-          note(when, after, (violation.rule, Place.of(violation.location)), violation)
+          recordViolation(when, after, (violation.rule, Place.of(violation.location)), violation)
         }
       }
     }
 
     private def checkActions(when: When, table: TableState, actions: Seq[Action]): Unit = {
       val shown =
-        new DataActions(table, new FileSystemsInReach(spark.sessionState.newHadoopConf()))
+        new DataActionConverter(table, new FileSystemsInReach(spark.sessionState.newHadoopConf()))
       for {
         action <- actions
         asked <- shown.of(action)
@@ -161,7 +161,7 @@ final class TableHistory(spark: SparkSession) {
             case other            => Place.of(other)
           }
         )
-        note(when, table, key, violation)
+        recordViolation(when, table, key, violation)
         violation.location match {
           case Location.File(path) =>
             val paths = brokenFiles.getOrElseUpdate(key, mutable.HashSet.empty)
@@ -186,7 +186,12 @@ final class TableHistory(spark: SparkSession) {
       }
     }
 
-    private def note(when: When, table: TableState, key: Key, violation: Violation): Unit = {
+    private def recordViolation(
+        when: When,
+        table: TableState,
+        key: Key,
+        violation: Violation
+    ): Unit = {
       val finding = inspector.judgement(table, LiveFiles.none.copy(files = 1)).finding(violation)
       if (finding.severity != Severity.Info && !open.contains(key)) {
         open(key) = when.version
@@ -201,7 +206,7 @@ final class TableHistory(spark: SparkSession) {
     }
 
     // A violation of a change remains; a violation of a state can be fixed by a later version.
-    private def mend(when: When, except: Set[Key]): Unit =
+    private def markFixed(when: When, except: Set[Key]): Unit =
       open.keys.toSeq
         .filter { case key @ (rule, _) => rule.isInstanceOf[TableRule] && !except(key) }
         .foreach(close(when, _))

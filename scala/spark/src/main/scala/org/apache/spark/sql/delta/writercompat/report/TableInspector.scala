@@ -6,15 +6,15 @@ import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
-import org.icebergwritercompat.contract.{Fix, Moment, TableState, Violation}
+import org.icebergwritercompat.contract.{Fix, Lifecycle, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.report.{
+  Assessment,
   AuditFact,
   ColumnFact,
   EnablingFact,
   Facts,
   Finding,
-  Judgement,
   ReportKind,
   Severity,
   TableReport
@@ -109,7 +109,7 @@ final class TableInspector(spark: SparkSession) {
       kind: ReportKind,
       table: DeltaTableV2,
       snapshot: Snapshot,
-      audited: Judgement => Seq[Finding]
+      audited: Assessment => Seq[Finding]
   ): TableReport = {
     val state = stateOf(table, snapshot)
     MalformedLog.refusePassedOver(state.name, snapshot)
@@ -146,7 +146,7 @@ final class TableInspector(spark: SparkSession) {
 
   // The feature was switched on although the table has these names.
   private def kept(state: TableState): Seq[Violation] =
-    if (state.moment == Moment.Changing) NameRules.NoReservedNames.ofExisting(state) else Nil
+    if (state.lifecycle == Lifecycle.Changing) NameRules.NoReservedNames.ofExisting(state) else Nil
 
   /** The requested version of the table. */
   def snapshotOf(table: DeltaTableV2, version: Option[Long]): Snapshot = {
@@ -171,7 +171,7 @@ final class TableInspector(spark: SparkSession) {
     val enabled = Contracts.isEnabled(metadata.configuration)
     TableStates.of(
       name,
-      if (enabled) Moment.Changing else Moment.Enabling,
+      if (enabled) Lifecycle.Changing else Lifecycle.Enabling,
       protocol,
       metadata,
       profile
@@ -214,8 +214,8 @@ final class TableInspector(spark: SparkSession) {
     )
 
   /** The severities of violations of this state. */
-  def judgement(state: TableState, files: LiveFiles): Judgement =
-    new Judgement(state, hasFiles = files.files > 0)
+  def judgement(state: TableState, files: LiveFiles): Assessment =
+    new Assessment(state, hasFiles = files.files > 0)
 
   // Files can comply without a rewrite only if the names and ids of columns comply; the history
   // shows whether they always did.

@@ -9,7 +9,7 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.schema.SchemaMergingUtils
-import org.apache.spark.sql.delta.writercompat.guard.{DryRun, Intended}
+import org.apache.spark.sql.delta.writercompat.guard.{Enforcement, Intended}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.contract.{ChangeKind, TableChange, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
@@ -169,7 +169,7 @@ final class WouldBreak(spark: SparkSession) {
 
   /** The violations for which the statement is refused before it runs. */
   private def refusedAtOnce(plan: LogicalPlan): Seq[Violation] =
-    DryRun(spark.sessionState.executePlan(plan).assertAnalyzed()).violations
+    Enforcement(spark.sessionState.executePlan(plan).assertAnalyzed()).violations
 
   /** The findings if an existing table is changed to this state. */
   private def changed(
@@ -202,7 +202,7 @@ final class WouldBreak(spark: SparkSession) {
   private def isEnabled(state: TableState): Boolean = Contracts.isEnabled(state.properties)
 
   private def dryRun(plan: LogicalPlan): TableReport = {
-    val outcome = DryRun(spark.sessionState.executePlan(plan).assertCommandExecuted())
+    val outcome = Enforcement(spark.sessionState.executePlan(plan).assertCommandExecuted())
     (outcome.intended, outcome.failure) match {
       case (Some(intended), _)                           => reached(intended, outcome.violations)
       case (None, Some(e)) if outcome.violations.isEmpty => failed(plan, e)

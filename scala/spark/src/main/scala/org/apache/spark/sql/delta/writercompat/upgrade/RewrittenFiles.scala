@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.apache.spark.sql.delta.writercompat.read.{Copies, Described, Footers, TableStates}
+import org.apache.spark.sql.delta.writercompat.read.{Copies, Footers, JobDescription, TableStates}
 
 import java.util.UUID
 import scala.util.control.NonFatal
@@ -66,7 +66,7 @@ object RewrittenFiles {
         session.sessionState.conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
       session.withActive {
         liveRows(session, from, files) ->
-          Described(session, s"Writing ${files.size} data file(s) of $table anew") {
+          JobDescription(session, s"Writing ${files.size} data file(s) of $table anew") {
             // The statistics are not needed to read the files, and may be long.
             val lean = files.map(file => inUtc(spark, timestamps)(Copies.of(file, "stats" -> null)))
             val data = from.deltaLog.createDataFrame(from, lean, actionTypeOpt = Some("Upgrade"))
@@ -188,7 +188,7 @@ object RewrittenFiles {
     val hadoop =
       context.broadcast(new SerializableConfiguration(from.deltaLog.newDeltaHadoopConf()))
     val tasks = math.min(files.size / filesPerTask + 1, context.defaultParallelism * tasksPerCore)
-    val stored = Described(spark, s"Counting the rows of ${files.size} data file(s)") {
+    val stored = JobDescription(spark, s"Counting the rows of ${files.size} data file(s)") {
       context
         .parallelize(files.map(file => file.path -> file.size), tasks)
         .map { case (path, size) =>

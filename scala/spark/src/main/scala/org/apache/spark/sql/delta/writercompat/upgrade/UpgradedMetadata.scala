@@ -49,13 +49,7 @@ object UpgradedMetadata {
       configuration = metadata.configuration -- contract.superseded ++
         contract.requiredProperties + (contract.property -> "true")
     )
-    val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
-      newMetadata = configured,
-      oldMetadata = configured,
-      isChangingModeOnExistingTable = false,
-      isOverwritingSchema = false
-    )
-    PhysicalNames.followIds(withIds, settled = Set.empty)
+    PhysicalNames.assigned(configured)
   }
 
   /** The protocol for that metadata, without forbidden features that nothing uses any more. */

@@ -41,10 +41,10 @@ class FooterScanSuite extends UpgradeTests {
 
   for (
     (what, make) <- Seq[(String, () => TestTable)](
-      "column mapping" -> (() => flat(mapped)),
-      "column mapping, whose files have to be written anew" -> (() => flat(Nil))
+      "that can keep its files" -> (() => flat(mapped)),
+      "whose files have to be rewritten" -> (() => flat(Nil))
     )
-  ) test(s"verify of a table without the feature and with or without $what") {
+  ) test(s"verify of a table without the feature $what") {
     val table = make()
     assertOnce(live(table)) {
       val report = Reports.verify(spark, table.name, None, None)

@@ -5,7 +5,7 @@ import org.apache.iceberg.data.IcebergGenerics
 import org.apache.iceberg.expressions.Expressions
 import org.apache.spark.sql.delta.schema.DeltaInvariantViolationException
 import org.apache.spark.sql.delta.writercompat.publish.PublishedSuite
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.streaming.Trigger
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.TestTable
@@ -196,7 +196,7 @@ class CharVarcharSuite extends PublishedSuite {
   test("an upgrade rewrites files whose CHAR values may not be padded") {
     val table = create("'delta.columnMapping.mode' = 'id', 'delta.enableIcebergCompatV2' = 'true'")
     sql(s"INSERT INTO ${table.name} ${row(1)}")
-    def upgrade(rewrite: Boolean) = Upgrading.of(spark, table.name, "auto", rewrite, Nil).run()
+    def upgrade(rewrite: Boolean) = TableUpgrade.of(spark, table.name, "auto", rewrite, Nil).run()
     val before = inDelta(spark.table(table.name))
     val error = intercept[IcebergWriterCompatException](upgrade(rewrite = false))
     assert(error.getMessage.contains("c is a CHAR"))
@@ -222,7 +222,7 @@ class CharVarcharSuite extends PublishedSuite {
     )
     sql(s"INSERT INTO ${varying.name} VALUES ('ab')")
     assert(
-      Upgrading.of(spark, varying.name, "auto", rewrite = false, Nil).run().filesRewritten == 0
+      TableUpgrade.of(spark, varying.name, "auto", rewrite = false, Nil).run().filesRewritten == 0
     )
   }
 }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.remedy.Remedy
@@ -157,7 +157,7 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     val table = plain()
     sql(s"ALTER TABLE ${table.name} ADD CONSTRAINT c CHECK (id >= 0)")
     def upgrade() =
-      Upgrading.of(spark, table.name, "auto", rewrite = true, Nil, Some("toyWriterCompat")).run()
+      TableUpgrade.of(spark, table.name, "auto", rewrite = true, Nil, Some("toyWriterCompat")).run()
     val error = intercept[IcebergWriterCompatException](upgrade())
     assertNamesToy(error)
     assert(error.remedy.isInstanceOf[Remedy.Enable])
@@ -165,7 +165,7 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     assertIsToy(table)
     assert(!upgrade().changed)
     val other = intercept[IcebergWriterCompatException] {
-      Upgrading
+      TableUpgrade
         .of(spark, table.name, "auto", rewrite = true, Nil, Some("icebergWriterCompatV1"))
         .run()
     }

@@ -53,6 +53,7 @@ class LoggedPartitionsSuite extends UpgradeTests {
       "null"
     ),
     ("BINARY", Nil) -> Seq("X''", s"CAST('$marker' AS BINARY)", "X'FF00'", "X'61'", "null"),
+    ("DATE", Nil) -> Seq("DATE'-0044-03-15'", "DATE'+12026-02-28'", "DATE'0000-01-01'"),
     ("DATE", Seq("spark.sql.legacy.timeParserPolicy" -> "LEGACY")) ->
       Seq("DATE'1582-10-10'", "DATE'0001-01-01'", "DATE'2026-01-01'", "null"),
     // The clocks go back at 01:00 UTC.
@@ -61,6 +62,9 @@ class LoggedPartitionsSuite extends UpgradeTests {
       "TIMESTAMP'2026-10-25 01:30:00Z'",
       "TIMESTAMP'1850-01-01 00:00:00.000001Z'",
       "TIMESTAMP'0001-01-01 00:00:00Z'",
+      // The log has no sign of the year.
+      "TIMESTAMP'-0044-03-15 12:00:00.000001Z'",
+      "TIMESTAMP'0000-12-31 23:59:59.999999Z'",
       "null"
     ),
     ("TIMESTAMP_NTZ", Nil) -> Seq("TIMESTAMP_NTZ'2026-03-29 02:30:00.5'", "null"),
@@ -68,7 +72,7 @@ class LoggedPartitionsSuite extends UpgradeTests {
   )
 
   odd.foreach { case ((dataType, settings), values) =>
-    test(s"the log and the files agree on $dataType values") {
+    test(s"the log and the files agree on $dataType values such as ${values.head}") {
       val table = partitioned(dataType)
       withConf(settings: _*) {
         val numbered = values.zipWithIndex.map { case (value, i) => s"($i, $value)" }

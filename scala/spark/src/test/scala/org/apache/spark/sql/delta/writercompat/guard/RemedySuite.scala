@@ -22,7 +22,8 @@ class RemedySuite extends TableSuite with Places {
     refused(table)(sql(statement))
 
   /** Runs what is offered; with one statement all faults are gone. */
-  private def mend(error: IcebergWriterCompatException): Unit = Offered.run(spark, error.remedy)
+  private def applyRemedy(error: IcebergWriterCompatException): Unit =
+    Offered.run(spark, error.remedy)
 
   private def rowsOf(table: TestTable): Set[String] = rows(s"SELECT * FROM ${table.name}")
 
@@ -95,7 +96,7 @@ class RemedySuite extends TableSuite with Places {
     test(s"CREATE with $what is offered with all else that was written") {
       val table = external()
       val error = refusal(table, create("CREATE TABLE", table, s"${table.folder}", column, key))
-      mend(error)
+      applyRemedy(error)
       assertKept(table, 2 + (if (column.isEmpty) 0 else count(column)))
       insertOne(table)
     }
@@ -126,7 +127,7 @@ class RemedySuite extends TableSuite with Places {
         Seq(key, otherKey).filter(_.nonEmpty).mkString(", ")
       )
     )
-    mend(error)
+    applyRemedy(error)
     assert(table.log.properties("my.key") == "my; value")
     assert(table.log.metadata.path("description").asText == "of it")
     val schema = spark.table(table.name).schema
@@ -140,11 +141,11 @@ class RemedySuite extends TableSuite with Places {
       val properties = s"TBLPROPERTIES ($on, 'delta.enableRowTracking' = 'true', 'my.key' = 'a')"
       val query = "AS SELECT 1 AS k, CAST(2 AS SMALLINT) AS b"
       val created = table()
-      mend(refusal(created, s"CREATE TABLE ${created.name} $columns $properties"))
+      applyRemedy(refusal(created, s"CREATE TABLE ${created.name} $columns $properties"))
       assert(created.log.metadata.path("partitionColumns").toString == """["k"]""")
       assert(spark.table(created.name).schema("b").getComment().contains("of b"))
       val selected = table()
-      mend(
+      applyRemedy(
         refusal(
           selected,
           s"CREATE TABLE ${selected.name} USING delta PARTITIONED BY (k) $properties $query"
@@ -155,7 +156,7 @@ class RemedySuite extends TableSuite with Places {
       // Its own rows are what the statement reads.
       val replaced = plain(rows = true, table = table())
       val before = rowsOf(replaced)
-      mend(
+      applyRemedy(
         refusal(
           replaced,
           s"CREATE OR REPLACE TABLE ${replaced.name} USING delta $properties " +
@@ -178,7 +179,7 @@ class RemedySuite extends TableSuite with Places {
          |AS WITH s AS (SELECT 1 AS _row_id, named_struct('x', 2S, '_file', 'f') AS c)
          |SELECT * FROM s""".stripMargin
     )
-    mend(error)
+    applyRemedy(error)
     assert(rowsOf(table) == Set("[1,[2,f]]"))
     assert(spark.table(table.name).columns.toSeq == Seq("row_id", "c"))
     assertCompliant(table)
@@ -187,7 +188,7 @@ class RemedySuite extends TableSuite with Places {
   test("more columns than anybody wants to write again") {
     val table = managed()
     val columns = (1 to 60).map(i => s"c$i INT").mkString(", ")
-    mend(
+    applyRemedy(
       refusal(
         table,
         s"CREATE TABLE ${table.name} ($columns, b TINYINT) USING delta TBLPROPERTIES ($on)"
@@ -202,7 +203,7 @@ class RemedySuite extends TableSuite with Places {
       s"CREATE TABLE ${source.name} (b SMALLINT COMMENT 'of b', p STRING) USING delta PARTITIONED BY (p)"
     )
     val table = external()
-    mend(
+    applyRemedy(
       refusal(
         table,
         s"CREATE TABLE ${table.name} LIKE ${source.name} USING delta LOCATION '${table.folder}' " +
@@ -219,12 +220,12 @@ class RemedySuite extends TableSuite with Places {
     val table = managed()
     val decimal = s"CREATE TABLE ${table.name} (d DECIMAL(3, 1), p INT, v INT) USING delta " +
       s"PARTITIONED BY (d, p) COMMENT 'of it' TBLPROPERTIES ($on)"
-    mend(refusal(table, decimal))
+    applyRemedy(refusal(table, decimal))
     assert(table.log.metadata.path("partitionColumns").toString == """["p"]""")
     assert(table.log.metadata.path("description").asText == "of it")
     val other = s"REPLACE TABLE ${table.name} (d INT, v INT) USING delta PARTITIONED BY (v) " +
       s"COMMENT 'other' TBLPROPERTIES ($on)"
-    mend(refusal(table, other))
+    applyRemedy(refusal(table, other))
     assert(table.log.metadata.path("partitionColumns").toString == """["p"]""")
     assert(spark.table(table.name).columns.toSet == Set("d", "v", "p"))
     assert(table.log.metadata.path("description").asText == "other")
@@ -236,7 +237,7 @@ class RemedySuite extends TableSuite with Places {
     test(s"ADD COLUMNS $place keeps comments, order and the other columns") {
       val made = compliant(table())
       val before = rowsOf(made).size
-      mend(
+      applyRemedy(
         refusal(
           made,
           s"ALTER TABLE ${made.name} ADD COLUMNS (x INT, y SMALLINT COMMENT 'k' FIRST, " +
@@ -254,7 +255,7 @@ class RemedySuite extends TableSuite with Places {
     test(s"SET TBLPROPERTIES $place keeps the properties that are allowed") {
       val made = compliant(table())
       val before = rowsOf(made)
-      mend(
+      applyRemedy(
         refusal(
           made,
           s"ALTER TABLE ${made.name} SET TBLPROPERTIES ('my.key' = 'a', " +
@@ -276,7 +277,7 @@ class RemedySuite extends TableSuite with Places {
         s"TBLPROPERTIES ($on, 'delta.enableTypeWidening' = 'true')"
     )
     sql(s"INSERT INTO ${made.name} VALUES (NULL)")
-    mend(refusal(made, s"ALTER TABLE ${made.name} ALTER COLUMN c TYPE $to"))
+    applyRemedy(refusal(made, s"ALTER TABLE ${made.name} ALTER COLUMN c TYPE $to"))
     assert(spark.table(made.name).columns.toSeq == Seq("c", "c_2"))
     assert(count(made) == 1)
     assertCompliant(made)
@@ -289,7 +290,7 @@ class RemedySuite extends TableSuite with Places {
       val before = rowsOf(made)
       val error = refusal(made, s"ALTER TABLE ${made.name} SET TBLPROPERTIES ($on)")
       assert(error.remedy.isInstanceOf[Remedy.Enable], error.getMessage)
-      mend(error)
+      applyRemedy(error)
       assert(rowsOf(made) == before)
       assertCompliant(made)
     }
@@ -302,7 +303,7 @@ class RemedySuite extends TableSuite with Places {
       val made = table()
       sql(s"CREATE TABLE ${made.name} USING delta AS SELECT 1 AS a, $column AS v")
       val error = refusal(made, s"ALTER TABLE ${made.name} SET TBLPROPERTIES ($on)")
-      mend(error)
+      applyRemedy(error)
       assert(rows(s"SELECT a FROM ${made.name}") == Set("[1]"))
     }
 
@@ -311,7 +312,7 @@ class RemedySuite extends TableSuite with Places {
       val source = plain()
       sql(s"ALTER TABLE ${source.name} SET TBLPROPERTIES ('old' = 'b')")
       val target = table()
-      mend(
+      applyRemedy(
         refusal(
           target,
           s"CREATE TABLE ${target.name} SHALLOW CLONE ${source.name} VERSION AS OF 1 " +
@@ -347,7 +348,7 @@ class RemedySuite extends TableSuite with Places {
     val misspelt = s"CREATE TABLE ${table.name} (a INT) USING delta LOCATION '${table.folder}' " +
       "TBLPROPERTIES ('icebergWriterCompat.publish' = 'true', 'my.key' = 'a')"
     val error = intercept[IcebergWriterCompatException](sql(misspelt))
-    mend(error)
+    applyRemedy(error)
     assert(table.log.properties("my.key") == "a")
     assertCompliant(table)
   }
@@ -378,7 +379,7 @@ class RemedySuite extends TableSuite with Places {
     val table = managed()
     sql(s"CREATE TABLE ${table.name} USING parquet AS SELECT 1 AS a")
     val error = intercept[IcebergWriterCompatException](DeltaTables.find(spark, table.name))
-    mend(error)
+    applyRemedy(error)
     assert(rows(s"SELECT * FROM ${table.name}_iceberg") == Set("[1]"))
     assert(Try(DeltaTables.find(spark, s"${table.name}_iceberg")).isSuccess)
   }

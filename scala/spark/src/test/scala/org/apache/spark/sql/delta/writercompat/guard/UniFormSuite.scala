@@ -1,7 +1,7 @@
 package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.delta.writercompat.publish.PublishedSuite
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.TestTable
 
@@ -127,7 +127,7 @@ class UniFormSuite extends PublishedSuite {
     sql(s"ALTER TABLE ${empty.name} SET TBLPROPERTIES ($on)")
     insert(empty)
     assertCompliant(empty)
-    def upgrading = Upgrading.of(spark, filled.name, "auto", rewrite = false, Nil)
+    def upgrading = TableUpgrade.of(spark, filled.name, "auto", rewrite = false, Nil)
     val blocked = upgrading.plan().plan.get
     assert(blocked.mode == org.icebergwritercompat.report.PlanMode.Blocked)
     val fix = s"ALTER TABLE ${filled.name} SET TBLPROPERTIES ('$formats' = '')"

@@ -7,7 +7,7 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.delta.writercompat.{OnThread, TableSuite}
 import org.apache.spark.sql.delta.writercompat.report.{TableInspector, WouldBreak}
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.streaming.Trigger
 import org.icebergwritercompat.docs.RulesPage
@@ -264,7 +264,7 @@ class WrittenFilesSuite extends TableSuite {
           s"""enable_iceberg_writer_compat(spark, "default.${table.name}", rewrite=True)"""
       )
       assert(table.log.version == version)
-      val result = Upgrading.of(spark, table.name, "auto", rewrite = true, Nil).run()
+      val result = TableUpgrade.of(spark, table.name, "auto", rewrite = true, Nil).run()
       assert((result.filesRewritten, result.filesKept) == ((1, 1)))
       assertClean(table)
       assert(rows(s"SELECT * FROM ${table.name}") == before)

@@ -21,9 +21,10 @@ import org.apache.spark.sql.delta.writercompat.feature.{
 import org.apache.spark.sql.delta.writercompat.guard.{
   ConvertGuard,
   GuardedTransaction,
-  GuardingObserver
+  GuardingObserver,
+  OvertakenCommit
 }
-import org.apache.spark.sql.delta.writercompat.publish.VacuumGuard
+import org.apache.spark.sql.delta.writercompat.publish.VacuumHook
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.types._
 import org.apache.xbean.asm9.{ClassWriter, Opcodes}
@@ -290,10 +291,15 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
       callersOf(s"$delta/files/TransactionalWrite", "convertEmptyToNullIfNeeded") ==
         Set("TransactionalWrite.writeFiles")
     )
+    // What makes text of a partition value for the log.
+    assert(
+      callersOf(s"$delta/util/PartitionUtils$$", "literalToNormalizedString")
+        .exists(_.startsWith("DelayedCommitProtocol.parsePartitions"))
+    )
   }
 
   test(JoinPoints.Vacuum.id) {
-    assert(guarded.sessionState != null && VacuumGuard.isDefined)
+    assert(guarded.sessionState != null && VacuumHook.isDefined)
     val (command, name) = (s"$delta/commands/VacuumCommand$$", "getValidFilesFromSnapshot")
     // What is deleted is what is found less what must stay, and nothing else deletes.
     assert(callersOf(command, name) == Set("VacuumCommand$.gc"))
@@ -307,19 +313,19 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
 
     val original = classFile("commands/VacuumCommand$")
     assertInOrder(ByteCode.calls(original, "gc"), name, "validFiles", "join", "delete")
-    val woven = ClassFile(original.name, VacuumGuard.weave(original.bytes))
+    val woven = ClassFile(original.name, VacuumHook.weave(original.bytes))
     val (before, after) = (ByteCode.methods(original), ByteCode.methods(woven))
     val (theirs, ours) =
-      (Call(command, name), Call(s"$delta/writercompat/publish/VacuumGuard", "validFiles"))
+      (Call(command, name), Call(s"$delta/writercompat/publish/VacuumHook", "validFiles"))
     assert(after.count(_.steps.contains(Right(ours))) == 1)
     assert(before == after.map { method =>
       method.copy(steps =
         method.steps.map(step => if (step == Right(ours)) Right(theirs) else step)
       )
     })
-    intercept[IllegalStateException](VacuumGuard.weave(woven.bytes))
+    intercept[IllegalStateException](VacuumHook.weave(woven.bytes))
     intercept[IllegalStateException](
-      VacuumGuard.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
+      VacuumHook.weave(classWith("gc" -> "()Lscala/collection/immutable/Map;" -> 1))
     )
   }
 
@@ -560,6 +566,29 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     DeltaLog.forTable(spark, table.folder.toString)
   }
 
+  test(JoinPoints.CommittedActions.id) {
+    val log = withCommits(2)
+    var seen = Seq.empty[CommittedTransaction]
+    val hook = new PostCommitHook {
+      override val name: String = "sees what was committed"
+      override def run(spark: SparkSession, committed: CommittedTransaction): Unit =
+        seen :+= committed
+    }
+    val transaction = log.startTransaction(None)
+    transaction.registerPostCommitHook(hook)
+    val live = transaction.snapshot.allFiles.collect().toSeq
+    transaction.commit(live.map(_.remove), DeltaOperations.ManualUpdate)
+    assert(seen.map(_.committedVersion) == Seq(2L))
+    val committed = seen.head
+    val file = DeltaCommitFileProvider(log.update()).deltaFile(2)
+    assert(committed.committedActions.map(_.json) == log.store.read(file, log.newDeltaHadoopConf()))
+    val info = committed.committedActions.head.asInstanceOf[CommitInfo]
+    assert(info.txnId.contains(committed.txnId))
+    assert(committed.postCommitSnapshot.version == 2)
+    assert(committed.postCommitSnapshot.timestamp == log.update().timestamp)
+    assert(ByteCode.calls(implementation, "commitLarge").map(_.name).contains("setCommitted"))
+  }
+
   test(JoinPoints.CommitFiles.id) {
     val log = withCommits(4)
     def files(from: Long) = CoordinatedCommitsUtils.commitFilesIterator(log, None, from).toSeq
@@ -646,6 +675,54 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     val newest = log.update()
     assert(newest.transactions == Map("a" -> 7L))
     assert(newest.version == 1)
+  }
+
+  test(JoinPoints.Operations.id) {
+    val base = classOf[DeltaOperations.Operation]
+    assert(!base.isSealed && base.getPermittedSubclasses == null)
+    assert(!Modifier.isFinal(base.getModifiers))
+  }
+
+  test(JoinPoints.ExactCommit.id) {
+    val log = withCommits(1)
+    val late = log.startTransaction(None, Some(log.update()))
+    late.asInstanceOf[GuardedTransaction].exactly()
+    spark.sql(s"INSERT INTO delta.`${log.dataPath}` VALUES (7)").collect()
+    val operation = DeltaOperations.ManualUpdate
+    assertThrows[OvertakenCommit](late.commit(Nil, operation))
+    val next = log.startTransaction(None, Some(log.update()))
+    next.asInstanceOf[GuardedTransaction].exactly()
+    val version = next.commit(Nil, operation, Map("a" -> "b"))
+    val file = FileNames.unsafeDeltaFile(log.logPath, version)
+    val actions = log.store.read(file, log.newDeltaHadoopConf()).map(Action.fromJson)
+    val tags = actions.collectFirst { case info: CommitInfo => info.tags }.flatten
+    assert(tags.exists(_.get("a").contains("b")))
+  }
+
+  test(JoinPoints.TypeChanges.id) {
+    val log = withCommits(1)
+    spark.sql(
+      s"ALTER TABLE delta.`${log.dataPath}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    )
+    val transaction = log.startTransaction(None, Some(log.update()))
+    def of(dataType: DataType) = StructType(Seq(StructField("id", dataType)))
+    val changed =
+      TypeWideningMetadata.addTypeWideningMetadata(transaction, of(LongType), of(IntegerType))
+    assert(changed("id").metadata.contains("delta.typeChanges"))
+  }
+
+  test(JoinPoints.RemovedFiles.id) {
+    val file = withCommits(2).update().allFiles.collect().head
+    val removed = file.removeWithTimestamp(7L, dataChange = false)
+    assert(removed.path == file.path && removed.deletionTimestamp.contains(7L))
+    assert(!removed.dataChange && removed.size.contains(file.size))
+  }
+
+  test(JoinPoints.NewestSeen.id) {
+    val log = withCommits(1)
+    val before = log.update().version
+    spark.sql(s"INSERT INTO delta.`${log.dataPath}` VALUES (7)").collect()
+    assert(log.unsafeVolatileSnapshot.version == before + 1)
   }
 
   test(JoinPoints.FilesAsRows.id) {

@@ -381,6 +381,63 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
       }
     }
 
+    test(s"$kind: what Iceberg writers committed before the name was dropped is not lost") {
+      in(settings()) {
+        val table = numbers()
+        sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+        publish(table)
+        for (keep <- Seq(true, false)) {
+          val snapshot = foreignAppend(table)
+          val rows = count(table)
+          reader(settings()).dropTable(identifier(table), false)
+          val problems = status(table).get("problems").toString
+          Seq("FOREIGN_COMMIT", s"$snapshot").foreach(told => assert(problems.contains(told), told))
+          sql(s"INSERT INTO ${table.name} VALUES (2, 'b')")
+          assert(condition(publish(table)) == "NOT_PUBLISHABLE.FOREIGN_COMMIT")
+          assert(condition(sql(s"VACUUM ${table.name}")) == "VACUUM_REFUSED")
+          assert(!reader(settings()).tableExists(identifier(table)))
+          if (keep) IcebergWriterCompat.takeSnapshot(spark, table.name, snapshot)
+          else IcebergWriterCompat.discardSnapshot(spark, table.name, snapshot)
+          // The writer's file has as many rows as the first file of the table.
+          assert(count(table) == rows + 1 + (if (keep) 1 else 0))
+          assertSameTable(table)
+          assert(metadata(table).snapshot(snapshot) != null)
+          assert(status(table).get("problems").isEmpty)
+        }
+        // Without anything of others, the table goes on.
+        reader(settings()).dropTable(identifier(table), false)
+        sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
+        publish(table)
+        assertSameTable(table)
+      }
+    }
+
+    test(s"$kind: a location that an Iceberg writer has changed is not that of another table") {
+      in(settings()) {
+        val table = numbers()
+        sql(s"INSERT INTO ${table.name} VALUES (1, 'a')")
+        publish(table)
+        val elsewhere = SharedSpark.freshFolder().toUri.toString
+        iceberg(table).updateLocation().setLocation(elsewhere).commit()
+        val problems = status(table).get("problems").toString
+        Seq("an Iceberg writer has changed its location", elsewhere).foreach { told =>
+          assert(problems.contains(told), told)
+        }
+        publish(table)
+        assertSameTable(table)
+        assert(file(metadata(table).location) == table.folder)
+        // What he has committed as well is not lost.
+        val snapshot = foreignAppend(table)
+        iceberg(table).updateLocation().setLocation(elsewhere).commit()
+        sql(s"INSERT INTO ${table.name} VALUES (2, 'b')")
+        assert(condition(publish(table)) == "NOT_PUBLISHABLE.NOT_TAKEN")
+        assert(status(table).get("problems").toString.contains(s"$snapshot"))
+        IcebergWriterCompat.discardSnapshot(spark, table.name, snapshot)
+        assertSameTable(table)
+        assert(status(table).get("problems").isEmpty)
+      }
+    }
+
     test(
       s"$kind: what an Iceberg writer changes without a snapshot is noticed, and dropped by name"
     ) {

@@ -5,7 +5,7 @@ import org.apache.hadoop.security.AccessControlException
 import org.apache.parquet.crypto.FileEncryptionProperties
 import org.apache.parquet.example.data.Group
 import org.apache.spark.sql.delta.writercompat.{Serialized, TableSuite}
-import org.icebergwritercompat.contract.{Moment, Profile, TableState}
+import org.icebergwritercompat.contract.{Lifecycle, Profile, TableState}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.DataFile
 import org.icebergwritercompat.testing.{FolderState, ForeignFiles, TestTable}
@@ -28,7 +28,7 @@ class DataFileAuditSuite extends TableSuite {
     val snapshot = delta.update()
     val state = TableStates.of(
       TableStates.nameOf(delta),
-      Moment.Changing,
+      Lifecycle.Changing,
       snapshot.protocol,
       snapshot.metadata,
       Profile.Rfc

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.delta.writercompat.TableSuite
-import org.apache.spark.sql.delta.writercompat.upgrade.Upgrading
+import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -465,6 +465,27 @@ class ReportSuite extends TableSuite {
     assert(Reports.check(spark, relative, None).compliant)
   }
 
+  test("the current folder and its parent are paths, and no path is no table") {
+    val here = Path.of("").toAbsolutePath
+    for (
+      (named, told) <- Seq(
+        "." -> s"`file:$here`",
+        ".." -> s"`file:${here.getParent}`",
+        "delta.``" -> "``"
+      )
+    )
+      for (
+        ask <- Seq[String => Any](
+          Reports.check(spark, _, None),
+          IcebergWriterCompat.publish(spark, _)
+        )
+      ) {
+        val error = intercept[AnalysisException](ask(named))
+        assert(error.getCondition == "TABLE_OR_VIEW_NOT_FOUND")
+        assert(error.getMessage.contains(s"`delta`.$told"))
+      }
+  }
+
   test("a short that becomes an int is not a blocker") {
     val table = managed()
     sql(s"CREATE TABLE ${table.name} USING delta AS SELECT 1S AS s, array(2Y) AS l")
@@ -476,7 +497,7 @@ class ReportSuite extends TableSuite {
         s"""enable_iceberg_writer_compat(spark, "default.${table.name}", rewrite=True)"""
       )
     )
-    Upgrading.of(spark, table.name, "auto", rewrite = true, Nil).run()
+    TableUpgrade.of(spark, table.name, "auto", rewrite = true, Nil).run()
     assert(check(table).compliant && rows(s"SELECT * FROM ${table.name}") == Set("[1,ArraySeq(2)]"))
   }
 

@@ -13,7 +13,7 @@ import org.apache.spark.sql.delta.actions.{AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.writercompat.TableSuite
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatTableFeature
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Moment, Profile, TableState}
+import org.icebergwritercompat.contract.{Lifecycle, Profile, TableState}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.{FolderListing, ForeignFiles, TestTable}
@@ -181,7 +181,7 @@ class RewrittenFilesSuite extends TableSuite {
     val snapshot = snapshotOf(table)
     TableStates.of(
       table.name,
-      Moment.Changing,
+      Lifecycle.Changing,
       snapshot.protocol,
       snapshot.metadata,
       Profile.Rfc

@@ -23,7 +23,7 @@ abstract class UpgradeTests extends TableSuite {
   protected val byId = Seq("delta.columnMapping.mode" -> "id")
 
   protected def upgrading(table: TestTable, mode: String, rewrite: Boolean, drop: Seq[String]) =
-    Upgrading.of(spark, table.name, mode, rewrite, drop)
+    TableUpgrade.of(spark, table.name, mode, rewrite, drop)
 
   protected def upgrade(
       table: TestTable,

@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat.read
 import org.apache.spark.sql.SparkSession
 
 /** Sets the description that Spark's UI shows for jobs. */
-private[writercompat] object Described {
+private[writercompat] object JobDescription {
 
   /** Runs `body`, whose jobs get this description. */
   def apply[T](spark: SparkSession, description: String)(body: => T): T = {

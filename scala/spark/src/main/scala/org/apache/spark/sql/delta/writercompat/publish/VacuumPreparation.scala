@@ -18,8 +18,8 @@ import java.io.FileNotFoundException
 import scala.util.control.NonFatal
 import scala.util.{Try, Using}
 
-/** The files of a table that are needed by readers of Iceberg, for its VACUUM. */
-private[writercompat] final class PublishedFiles(spark: SparkSession, table: DeltaTableV2) {
+/** Tells VACUUM which files of a table Iceberg readers need. */
+private[writercompat] final class VacuumPreparation(spark: SparkSession, table: DeltaTableV2) {
 
   private val name = TableStates.nameOf(table)
   private val root = table.deltaLog.dataPath
@@ -27,10 +27,11 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
   private val fs = root.getFileSystem(table.deltaLog.newDeltaHadoopConf())
 
   /**
-   * What VACUUM must leave: also what is published, brought up to date first.
+   * The files that VACUUM must not delete: those of Delta and those of the published metadata,
+   * after the newest version is published.
    *
    * @param valid
-   *   what it leaves by itself
+   *   the files that Delta does not delete
    * @param deletedBefore
    *   files that were removed from the table before this time are deleted
    */
@@ -53,7 +54,8 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
       )
     }
 
-  // Whether the newest metadata is of this project, or nobody can tell; without Iceberg's library.
+  // Whether the newest metadata is of this project or cannot be read. Iceberg's library, which a
+  // session may lack, is not used.
   private def isPublished: Boolean = {
     val names = list(metadata).map(_.getName)
     val versions = names.collect { case file @ MetadataFileNames.OfPath(n) => BigInt(n) -> file }
@@ -68,7 +70,7 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
 
   private def properties(file: Path): JsonNode =
     Using.resource(fs.open(file)) { in =>
-      PublishedFiles.mapper
+      VacuumPreparation.mapper
         .readTree(MetadataFileNames.uncompressed(file.getName, in))
         .path("properties")
     }
@@ -97,7 +99,7 @@ private[writercompat] final class PublishedFiles(spark: SparkSession, table: Del
       .toSeq
 }
 
-private object PublishedFiles {
+private object VacuumPreparation {
 
   val mapper = new ObjectMapper
 }

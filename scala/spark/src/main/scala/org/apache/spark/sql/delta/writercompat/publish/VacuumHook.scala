@@ -16,10 +16,10 @@ import scala.annotation.unused
  * Keeps VACUUM from what readers of Iceberg need.
  *
  * Delta's VACUUM in all its kinds, from SQL and from a program, asks one method which files must
- * stay. That one call goes to [[VacuumGuard.validFiles]] instead, along with the table, by a change
+ * stay. That one call goes to [[VacuumHook.validFiles]] instead, along with the table, by a change
  * to the bytes of the command.
  */
-object VacuumGuard
+object VacuumHook
     extends WovenClass(
       "org.apache.spark.sql.delta.commands.VacuumCommand$",
       classOf[DeltaCommand]
@@ -43,7 +43,7 @@ object VacuumGuard
   ): VacuumCommand.ValidFilesResult = {
     // It refuses a retention that is too short, before anything is done.
     val valid = MalformedLog.explainedStep(spark, TableStates.nameOf(table), snapshot) {
-      VacuumedFiles.valid(
+      DeltaValidFiles.valid(
         spark,
         basePath,
         snapshot,
@@ -57,7 +57,7 @@ object VacuumGuard
       case Some(millis: Long) => clock.getTimeMillis() - millis
       case _                  => snapshot.minFileRetentionTimestamp
     }
-    new PublishedFiles(spark, table).withNeeded(valid, deletedBefore, dryRun)
+    new VacuumPreparation(spark, table).withNeeded(valid, deletedBefore, dryRun)
   }
 
   // One call goes here, with more arguments.

@@ -15,9 +15,9 @@ import scala.Option;
  *
  * <p>Written in Java because Scala hides it; javac checks that it is still there.
  */
-final class VacuumedFiles {
+final class DeltaValidFiles {
 
-  private VacuumedFiles() {}
+  private DeltaValidFiles() {}
 
   static VacuumCommand.ValidFilesResult valid(
       SparkSession spark,

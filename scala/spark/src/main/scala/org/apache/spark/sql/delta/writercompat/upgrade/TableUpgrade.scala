@@ -11,7 +11,7 @@ import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
 import org.apache.spark.sql.delta.writercompat.guard.GuardedTransaction
 import org.apache.spark.sql.delta.writercompat.report.{SeenVersion, TableInspector}
 import org.apache.spark.sql.functions.{broadcast, col}
-import org.icebergwritercompat.contract.{Contract, Moment, Profile, TableState, Violation}
+import org.icebergwritercompat.contract.{Contract, Lifecycle, Profile, TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.FileStatistics
@@ -33,7 +33,7 @@ import org.icebergwritercompat.upgrade.{Drop, FileReason, FileUpgrade, Renaming,
 import org.slf4j.LoggerFactory
 import org.apache.spark.sql.delta.writercompat.datafiles.{
   AddFiles,
-  DataActions,
+  DataActionConverter,
   FooterJudge,
   FooterQuestion,
   FooterScan,
@@ -43,7 +43,7 @@ import org.apache.spark.sql.delta.writercompat.datafiles.{
 import org.apache.spark.sql.delta.writercompat.read.{
   Copies,
   DeltaTables,
-  Described,
+  JobDescription,
   MalformedLog,
   Sessions,
   TableStates
@@ -61,7 +61,7 @@ import scala.util.control.NonFatal
  * @param request
  *   what the user allows
  */
-final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: UpgradeRequest) {
+final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: UpgradeRequest) {
 
   private val log = LoggerFactory.getLogger(getClass)
 
@@ -79,7 +79,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val snapshot = table.update()
     if (isOn(snapshot)) {
       val report = inspector.check(name, None)
-      val broken = Upgrading.broken(report)
+      val broken = TableUpgrade.broken(report)
       val fact = if (broken.isEmpty) UpgradePlan.nothing else UpgradePlan.mending(broken)
       report.copy(kind = ReportKind.Plan, plan = Some(fact))
     } else {
@@ -105,10 +105,10 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     new FooterQuestion[Vector[FileVerdict], EnablingFact](
       target.judge,
       { found =>
-        val verdicts = Upgrading.known(Looked.at(snapshot, target.from))(
-          Upgrading.sharingReasons(found)
+        val verdicts = TableUpgrade.known(ExaminedVersion.at(snapshot, target.from))(
+          TableUpgrade.sharingReasons(found)
         )
-        planOf(Judged(snapshot, target, verdicts)).enabling
+        planOf(CheckedFiles(snapshot, target, verdicts)).enabling
       }
     )
   }
@@ -118,7 +118,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val snapshot = table.update()
     if (isOn(snapshot)) {
       val report = inspector.check(name, None)
-      val broken = Upgrading.broken(report)
+      val broken = TableUpgrade.broken(report)
       if (broken.nonEmpty)
         throw IcebergWriterCompatException.enabledButBroken(
           name,
@@ -146,9 +146,9 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   private def takeAway(violations: Seq[Violation]): Unit =
     violations.foreach { violation =>
-      try Upgrading.run(spark, violation.remedy)
+      try TableUpgrade.run(spark, violation.remedy)
       catch {
-        case early: DeltaTableFeatureException if Upgrading.isTooEarly(early) =>
+        case early: DeltaTableFeatureException if TableUpgrade.isTooEarly(early) =>
           val state = forContract(inspector.stateOf(table, table.update()))
           throw IcebergWriterCompatException.dropLater(
             state,
@@ -164,7 +164,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   private val attempts = 10
 
   @tailrec
-  private def commit(judged: Judged, before: Seq[Written], left: Int): UpgradeResult = {
+  private def commit(judged: CheckedFiles, before: Seq[Written], left: Int): UpgradeResult = {
     refuse(planOf(judged), judged.target.from.contract)
     val usable = before.filter(_.sources.forall(judged.failingFiles))
     val transaction = begin(judged)
@@ -188,7 +188,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
   }
 
-  private def begin(judged: Judged): GuardedTransaction = {
+  private def begin(judged: CheckedFiles): GuardedTransaction = {
     val transaction =
       table.deltaLog.startTransaction(table.catalogTable, Some(judged.snapshot)) match {
         case guarded: GuardedTransaction => guarded
@@ -199,7 +199,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   }
 
   private def rewritten(
-      judged: Judged,
+      judged: CheckedFiles,
       transaction: GuardedTransaction,
       done: Seq[Written]
   ): Option[Written] = {
@@ -220,7 +220,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
 
   // Delta commits this as the next version, or writes nothing and fails.
   private def tryCommit(
-      judged: Judged,
+      judged: CheckedFiles,
       transaction: GuardedTransaction,
       written: Seq[Written]
   ): Option[Made] = {
@@ -233,7 +233,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       snapshot.metadata.configuration.get(key).contains(value)
     }
     try
-      Described(spark, s"Switching ${judged.target.from.contract.feature} on for $name") {
+      JobDescription(spark, s"Switching ${judged.target.from.contract.feature} on for $name") {
         val (version, _) = transaction.commitLarge(
           spark,
           actions,
@@ -250,7 +250,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       }
     catch {
       case NonFatal(e) if transaction.isInLog(snapshot.version + 1) =>
-        Some(Made(snapshot.version + 1, Seq(Upgrading.after("what Delta does after it", e))))
+        Some(Made(snapshot.version + 1, Seq(TableUpgrade.after("what Delta does after it", e))))
       case lost: ConcurrentWriteException =>
         log.info("Somebody else has committed to {}: {}", name: Any, lost.getMessage: Any)
         None
@@ -280,10 +280,10 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   }
 
   // The commit is made, so what fails from here on is a warning.
-  private def result(judged: Judged, made: Made, written: Seq[Written]): UpgradeResult = {
+  private def result(judged: CheckedFiles, made: Made, written: Seq[Written]): UpgradeResult = {
     val found =
       try Right(if (written.isEmpty) Nil else RewrittenFiles.orphans(table.update()))
-      catch { case NonFatal(e) => Left(Upgrading.after("the look for folders to clean up", e)) }
+      catch { case NonFatal(e) => Left(TableUpgrade.after("the look for folders to clean up", e)) }
     UpgradeResult(
       name,
       judged.target.from.contract.feature,
@@ -320,7 +320,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     found.isDefined
   }
 
-  private def planOf(judged: Judged): UpgradePlan =
+  private def planOf(judged: CheckedFiles): UpgradePlan =
     new UpgradePlan(
       judged.target.from,
       judged.target.to,
@@ -352,7 +352,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     val to: TableState =
       inspector
         .stateOf(name, protocol, metadata)
-        .copy(moment = Moment.Enabling, asItIs = Some(from))
+        .copy(lifecycle = Lifecycle.Enabling, asItIs = Some(from))
 
     val renaming: Renaming = Renaming.of(snapshot.metadata.schema, metadata.schema)
 
@@ -365,7 +365,7 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
     }
 
     val violations: Seq[Violation] = {
-      val shown = new DataActions(to)
+      val shown = new DataActionConverter(to)
       to.violations.toSeq ++
         clustering.flatMap(shown.of).toSeq.flatMap(to.contract.rules.check(to, _))
     }
@@ -378,14 +378,14 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
       metadata == other.metadata && protocol == other.protocol
 
     /** Whether a file gets the same verdict for both. */
-    def judgesAs(other: Target): Boolean =
+    def hasVerdictsOf(other: Target): Boolean =
       from.schema == other.from.schema && to.schema == other.to.schema &&
         from.mappingMode == other.from.mappingMode &&
         to.partitionColumns == other.to.partitionColumns && to.maxColumnId == other.to.maxColumnId
   }
 
   /** A version, and its live files that cannot stay or lack a row count. */
-  private case class Judged(snapshot: Snapshot, target: Target, verdicts: Seq[FileVerdict]) {
+  private case class CheckedFiles(snapshot: Snapshot, target: Target, verdicts: Seq[FileVerdict]) {
 
     /** Files whose row count the log lacks, and files that cannot stay. */
     val (counted, failing) = verdicts.partition(_.stays)
@@ -421,15 +421,15 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
   }
 
   /** Judges the live files of a version; with an earlier result, only those that are new in it. */
-  private def judge(snapshot: Snapshot, earlier: Option[Judged]): Judged = {
+  private def judge(snapshot: Snapshot, earlier: Option[CheckedFiles]): CheckedFiles = {
     val target = Target(snapshot)
     MalformedLog.refusePassedOver(name, snapshot)
-    earlier.filter(_.target.judgesAs(target)) match {
+    earlier.filter(_.target.hasVerdictsOf(target)) match {
       case None =>
-        val found = Upgrading.known(Looked.at(snapshot, target.from)) {
+        val found = TableUpgrade.known(ExaminedVersion.at(snapshot, target.from)) {
           verdicts(target, snapshot.allFiles, snapshot.numOfFiles)
         }
-        Judged(snapshot, target, found)
+        CheckedFiles(snapshot, target, found)
       case Some(seen) =>
         val keys = Seq("path", "deletionVector")
         val now = snapshot.allFiles
@@ -443,20 +443,20 @@ final class Upgrading(spark: SparkSession, table: DeltaTableV2, request: Upgrade
           .collect()
           .toSet
         val still = seen.verdicts.filterNot(verdict => gone(verdict.file.path))
-        Judged(snapshot, target, still ++ verdicts(target, added, math.max(added.count(), 1)))
+        CheckedFiles(snapshot, target, still ++ verdicts(target, added, math.max(added.count(), 1)))
     }
   }
 
   private def verdicts(target: Target, files: Dataset[AddFile], count: Long): Seq[FileVerdict] = {
     val question = new FooterQuestion[Vector[FileVerdict], Seq[FileVerdict]](
       target.judge,
-      Upgrading.sharingReasons(_)
+      TableUpgrade.sharingReasons(_)
     )
     FooterScan.run(spark, name, table.deltaLog, files, count, question)
   }
 }
 
-object Upgrading {
+object TableUpgrade {
 
   private def after(what: String, failure: Throwable): String = {
     val (text, _) = IcebergWriterCompatException.inOneLine(failure)
@@ -464,10 +464,10 @@ object Upgrading {
   }
 
   // A plan is mostly followed by the upgrade, sometimes after plans for many other tables.
-  private val verdicts: Cache[Looked, Seq[FileVerdict]] = CacheBuilder
+  private val verdicts: Cache[ExaminedVersion, Seq[FileVerdict]] = CacheBuilder
     .newBuilder()
     .concurrencyLevel(1)
-    .weigher((_: Looked, found: Seq[FileVerdict]) => found.size + 1)
+    .weigher((_: ExaminedVersion, found: Seq[FileVerdict]) => found.size + 1)
     .maximumWeight(100000)
     .build()
 
@@ -479,7 +479,7 @@ object Upgrading {
     )
   }
 
-  private def known(version: Looked)(look: => Seq[FileVerdict]): Seq[FileVerdict] =
+  private def known(version: ExaminedVersion)(look: => Seq[FileVerdict]): Seq[FileVerdict] =
     Option(verdicts.getIfPresent(version)).getOrElse {
       val found = look
       verdicts.put(version, found)
@@ -510,7 +510,7 @@ object Upgrading {
       rewrite: Boolean,
       drop: Seq[String],
       contract: Option[String] = None
-  ): Upgrading = {
+  ): TableUpgrade = {
     val rewrites = UpgradeRequest.rewrites(mode, rewrite).getOrElse {
       throw IcebergWriterCompatException.wrongOption("mode", mode, UpgradeRequest.modes)
     }
@@ -525,7 +525,7 @@ object Upgrading {
           .wrongOption("contract", name, Contracts.all.map(_.feature))
       }
     }
-    new Upgrading(
+    new TableUpgrade(
       spark,
       DeltaTables.find(spark, table),
       UpgradeRequest(rewrites, dropped.toSet, chosen)
@@ -534,7 +534,7 @@ object Upgrading {
 }
 
 /** The key of a result: a version of a table, whose data files never change. */
-private final case class Looked(
+private final case class ExaminedVersion(
     folder: String,
     table: String,
     version: Long,
@@ -543,9 +543,9 @@ private final case class Looked(
     contract: String
 )
 
-private object Looked {
+private object ExaminedVersion {
 
-  def at(snapshot: Snapshot, table: TableState): Looked = Looked(
+  def at(snapshot: Snapshot, table: TableState): ExaminedVersion = ExaminedVersion(
     snapshot.deltaLog.dataPath.toString,
     snapshot.metadata.id,
     snapshot.version,
@@ -606,7 +606,7 @@ private final class VerdictJudge(from: TableState, to: TableState, rekeying: Rek
     extends FooterJudge[Vector[FileVerdict]] {
 
   @transient private lazy val upgrade = new FileUpgrade(from, to)
-  @transient private lazy val shown = new DataActions(to)
+  @transient private lazy val shown = new DataActionConverter(to)
 
   override def none: Vector[FileVerdict] = Vector.empty
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHis
 import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
 /** How a transaction switches the feature on for an existing table. */
-sealed trait Enabling {
+sealed trait FeatureActivation {
 
   /** The metadata to pass to Delta's own update. */
   def proposedToDelta: Metadata
@@ -25,27 +25,28 @@ sealed trait Enabling {
   def inFooters(spark: SparkSession, table: TableState): Seq[Violation]
 }
 
-object Enabling {
+object FeatureActivation {
 
   private def required(metadata: Metadata): Seq[(String, String)] =
     Contracts.of(metadata.configuration).toSeq.flatMap(_.requiredProperties)
 
   /** How `proposed`, which has the feature, can follow the snapshot of the transaction. */
-  def of(transaction: OptimisticTransaction, proposed: Metadata): Enabling =
+  def of(transaction: OptimisticTransaction, proposed: Metadata): FeatureActivation =
     if (transaction.snapshot.numOfFiles == 0) new WithoutFiles(transaction.snapshot, proposed)
     else new WithFiles(transaction, proposed)
 
   /**
    * How the metadata of the transaction, which has the feature, can follow its snapshot unchanged.
    */
-  def asItIs(transaction: OptimisticTransaction): Enabling =
+  def asItIs(transaction: OptimisticTransaction): FeatureActivation =
     new WithFiles(transaction, transaction.metadata)
 
   /**
    * The table has no files, so names and ids are assigned again, which Delta allows only for new
    * tables.
    */
-  private final class WithoutFiles(snapshot: Snapshot, proposed: Metadata) extends Enabling {
+  private final class WithoutFiles(snapshot: Snapshot, proposed: Metadata)
+      extends FeatureActivation {
 
     private val laidOutHere = required(proposed).filter { case (key, required) =>
       val wanted = proposed.configuration.get(key)
@@ -63,15 +64,7 @@ object Enabling {
     override def finish(updated: Metadata): Metadata = {
       val configured = updated.copy(configuration = updated.configuration ++ laidOutHere)
       if (configured.columnMappingMode == NoMapping) configured
-      else {
-        val withIds = DeltaColumnMapping.assignColumnIdAndPhysicalName(
-          newMetadata = configured,
-          oldMetadata = configured,
-          isChangingModeOnExistingTable = false,
-          isOverwritingSchema = false
-        )
-        PhysicalNames.followIds(withIds, settled = Set.empty)
-      }
+      else PhysicalNames.assigned(configured)
     }
 
     override def findings(table: TableState): Seq[Violation] = Nil
@@ -84,7 +77,7 @@ object Enabling {
    * the files were written.
    */
   private final class WithFiles(transaction: OptimisticTransaction, proposed: Metadata)
-      extends Enabling {
+      extends FeatureActivation {
 
     override def proposedToDelta: Metadata = proposed
 

@@ -7,7 +7,7 @@ import org.icebergwritercompat.contract.{Fix, Rule, TableState, Violation}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.remedy.{Door, Remedy, Together}
-import org.icebergwritercompat.report.Judgement
+import org.icebergwritercompat.report.Assessment
 import org.apache.spark.sql.delta.writercompat.read.RunningStatement
 
 import scala.collection.mutable
@@ -43,9 +43,9 @@ final case class DryRunOutcome(
  *
  * During a dry run a transaction records all violations, instead of refusing at the first.
  */
-object DryRun {
+object Enforcement {
 
-  private final class Notes {
+  private final class Recorded {
     val violations = mutable.LinkedHashMap.empty[(Rule, Any), Violation]
     var intended: Option[Intended] = None
   }
@@ -54,14 +54,14 @@ object DryRun {
       extends RuntimeException("a dry run ends before its commit")
       with NoStackTrace
 
-  private val running = new ThreadLocal[Notes]
+  private val running = new ThreadLocal[Recorded]
 
   /** Whether this thread is running a dry run. */
   def isRunning: Boolean = running.get != null
 
   /** Runs `statement` as a dry run. */
   def apply(statement: => Any): DryRunOutcome = {
-    val notes = new Notes
+    val notes = new Recorded
     running.set(notes)
     val failure =
       try {
@@ -92,7 +92,7 @@ object DryRun {
       more: => Iterator[Violation] = Iterator.empty,
       door: => Option[Door] = RunningStatement.door
   ): Unit =
-    if (isRunning) note(found.iterator)
+    if (isRunning) record(found.iterator)
     else {
       val violations = found.iterator
       violations.nextOption().foreach { first =>
@@ -116,13 +116,13 @@ object DryRun {
 
   /** Refuses because of all of these violations; a dry run records them. */
   def refuseAll(table: TableState, violations: Seq[Violation]): Unit =
-    if (isRunning) note(violations.iterator)
+    if (isRunning) record(violations.iterator)
     else if (violations.nonEmpty) {
-      val remedy = new Judgement(table, hasFiles = true).remedyOf(violations)
+      val remedy = new Assessment(table, hasFiles = true).remedyOf(violations)
       throw IcebergWriterCompatException.notCompliant(table, violations, remedy)
     }
 
-  private def note(violations: Iterator[Violation]): Unit =
+  private def record(violations: Iterator[Violation]): Unit =
     violations.foreach { violation =>
       // A column is checked when it is declared, and again when it has its id.
       val place = violation.location match {

@@ -11,7 +11,7 @@ import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
  * @param hasFiles
  *   whether the table has data files, whose columns have certain names and ids
  */
-final class Judgement(table: TableState, hasFiles: Boolean) {
+final class Assessment(table: TableState, hasFiles: Boolean) {
 
   private val enabled = table.isEnabled
 
@@ -62,7 +62,7 @@ final class Judgement(table: TableState, hasFiles: Boolean) {
   }
 
   private def isInTheWay(violation: Violation): Boolean = violation.rule match {
-    case rule: FooterRule => !FileUpgrade.mends(table, rule)
+    case rule: FooterRule => !FileUpgrade.rewriteResolves(table, rule)
     case rule             => rule.obstacle(table, violation, hasFiles) == Obstacle.Blocker
   }
 

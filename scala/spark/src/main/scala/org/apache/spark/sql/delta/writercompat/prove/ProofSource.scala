@@ -14,7 +14,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /** The values of Delta that readers of a published table are compared with. */
-final class Proving(spark: SparkSession, tableName: String) {
+final class ProofSource(spark: SparkSession, tableName: String) {
 
   /**
    * The versions in Iceberg metadata.

@@ -31,9 +31,9 @@ import scala.jdk.CollectionConverters._
  * @param snapshot
  *   `None` for the current snapshot
  */
-final class IcebergRows(spark: SparkSession, location: String, snapshot: Option[Long]) {
+final class GenericIcebergReader(spark: SparkSession, location: String, snapshot: Option[Long]) {
 
-  import IcebergRows._
+  import GenericIcebergReader._
 
   private val conf = spark.sessionState.newHadoopConf()
 
@@ -58,7 +58,7 @@ final class IcebergRows(spark: SparkSession, location: String, snapshot: Option[
   }
 }
 
-object IcebergRows {
+object GenericIcebergReader {
 
   private def load(location: String, conf: Configuration): Table =
     new HadoopTables(conf).load(location)

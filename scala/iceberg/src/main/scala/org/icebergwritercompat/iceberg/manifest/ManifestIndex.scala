@@ -1,4 +1,4 @@
-package org.icebergwritercompat.iceberg.publish
+package org.icebergwritercompat.iceberg.manifest
 
 import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, PartitionSpec}
 import org.apache.iceberg.io.FileIO
@@ -12,14 +12,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /**
- * Which manifests may list a file, by the hashes of paths.
+ * Finds the manifests that may list a file, by 64-bit hashes of the paths in each manifest.
  *
- * A manifest never changes, so what is known of it stays true. It is forgotten when there is too
- * much, and read again.
+ * A manifest never changes, so its hashes are kept in memory. The least recently used ones are
+ * dropped when there are too many; such a manifest is read again when it is asked for.
  */
 private[iceberg] object ManifestIndex {
 
-  /** The hashes of one manifest while it is written. */
+  /** Collects the hashes of one manifest while it is written. */
   final class Builder {
 
     private val hashes = new mutable.ArrayBuilder.ofLong
@@ -42,7 +42,7 @@ private[iceberg] object ManifestIndex {
   // 32 MB.
   private val mostHashes = 4L * 1024 * 1024
 
-  /** Remembers the paths of a manifest. */
+  /** Keeps the hashes of a manifest. */
   def keep(manifest: String, paths: Builder): Unit = keep(manifest, paths.result())
 
   private def keep(manifest: String, hashes: Array[Long]): Unit = known.synchronized {

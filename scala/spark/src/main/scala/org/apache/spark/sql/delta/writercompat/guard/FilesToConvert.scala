@@ -8,6 +8,7 @@ import org.apache.spark.sql.delta.{DeltaConfigs, DeltaTableUtils}
 import org.apache.spark.sql.delta.commands.ConvertToDeltaCommand
 import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 import org.apache.spark.sql.delta.writercompat.read.TableStates
 
@@ -25,7 +26,7 @@ import org.apache.spark.sql.delta.writercompat.read.TableStates
  * @param setting
  *   the property or session default that switches the feature on
  */
-final case class Converted(
+final case class FilesToConvert(
     folder: String,
     name: String,
     copyName: String,
@@ -39,27 +40,26 @@ final case class Converted(
     Remedy.CopyInto(copyName, Nil, name, partitionColumns, Seq(contract.property -> "true"))
 }
 
-object Converted {
+object FilesToConvert {
 
   private def sessionDefault(contract: Option[Contract]): String =
-    "spark.databricks.delta.properties.defaults." +
-      contract.getOrElse(Contracts.default).property.stripPrefix("delta.")
+    WriterCompat.sessionDefaultKey(contract.getOrElse(Contracts.default).property)
 
   /** The files that the statement would convert; `None` if the folder is a Delta table already. */
-  def of(spark: SparkSession, convert: ConvertToDeltaCommand): Option[Converted] = {
+  def of(spark: SparkSession, convert: ConvertToDeltaCommand): Option[FilesToConvert] = {
     val table = convert.tableIdentifier
     if (convert.isCatalogTable(spark.sessionState.analyzer, table)) ofTable(spark, table)
     else ofFolder(spark, convert)
   }
 
-  private def ofTable(spark: SparkSession, identifier: TableIdentifier): Option[Converted] = {
+  private def ofTable(spark: SparkSession, identifier: TableIdentifier): Option[FilesToConvert] = {
     val table = spark.sessionState.catalog.getTableMetadata(identifier)
     val folder = new Path(table.location)
     val name = (table.identifier.database.toSeq :+ table.identifier.table).map(quoteIfNeeded)
     val copy = name.init :+ quoteIfNeeded(s"${table.identifier.table}_iceberg")
     Option.unless(DeltaTableUtils.isDeltaTable(spark, folder)) {
       val contract = contractOf(spark, table.properties)
-      Converted(
+      FilesToConvert(
         folder.toString,
         name.mkString("."),
         copy.mkString("."),
@@ -73,11 +73,14 @@ object Converted {
     }
   }
 
-  private def ofFolder(spark: SparkSession, convert: ConvertToDeltaCommand): Option[Converted] = {
+  private def ofFolder(
+      spark: SparkSession,
+      convert: ConvertToDeltaCommand
+  ): Option[FilesToConvert] = {
     val TableIdentifier(path, format, _) = convert.tableIdentifier
     Option.unless(DeltaTableUtils.isDeltaTable(spark, new Path(path))) {
       val contract = contractOf(spark, Map.empty)
-      Converted(
+      FilesToConvert(
         path,
         TableStates.pathName(path, format.getOrElse("parquet")),
         TableStates.pathName(s"${path.stripSuffix("/")}_iceberg"),

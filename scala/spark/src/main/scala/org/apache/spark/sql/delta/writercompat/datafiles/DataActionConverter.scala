@@ -13,7 +13,7 @@ import scala.collection.mutable
  * @param isKnown
  *   whether there is a file system for the scheme and host of a path
  */
-final class DataActions(table: TableState, isKnown: String => Boolean = _ => true) {
+final class DataActionConverter(table: TableState, isKnown: String => Boolean = _ => true) {
 
   private val added = mutable.HashSet.empty[String]
 

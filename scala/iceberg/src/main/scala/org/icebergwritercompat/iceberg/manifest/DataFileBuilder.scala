@@ -1,0 +1,87 @@
+package org.icebergwritercompat.iceberg.manifest
+
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg.{DataFile, DataFiles, FileFormat, PartitionSpec, TableMetadata}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.source.AddedFile
+import org.icebergwritercompat.iceberg.translate.{DataFilePaths, IcebergMetrics, PartitionValues}
+import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree}
+
+/** What must hold of each file that is published. */
+trait FileCheck {
+
+  /**
+   * Refuses a file; called by several threads.
+   *
+   * @param statistics
+   *   what the rules ask of the file's statistics, if it is known already
+   */
+  def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit
+
+  /** The physical names of the table, by which the statistics of a file are read for the rules. */
+  def names: PhysicalNameTree
+}
+
+object FileCheck {
+
+  /** Files that were checked before, or are not to be. */
+  val none: FileCheck = new FileCheck {
+    override def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit = ()
+    override val names: PhysicalNameTree = PhysicalNameTree(Map.empty)
+  }
+}
+
+/**
+ * Makes Iceberg's data files of Delta's. One instance may be used by several threads.
+ *
+ * @param name
+ *   the table, for a person
+ * @param root
+ *   the folder of the table
+ * @param table
+ *   schema and partition spec of the files
+ */
+private[iceberg] final class DataFileBuilder(
+    name: String,
+    root: Path,
+    table: TableMetadata,
+    check: FileCheck = FileCheck.none
+) {
+
+  private val spec: PartitionSpec = table.spec
+
+  private val metrics = new IcebergMetrics(table.schema, spec, check.names)
+
+  private val paths = new DataFilePaths(root)
+
+  /** The path that Iceberg readers open for a path of Delta's log. */
+  def location(path: String): String = paths.location(path)
+
+  /** Iceberg's file; refused if it breaks a rule, or if the log does not tell enough of it. */
+  def of(file: AddedFile): DataFile = {
+    val measures = metrics.read(file.statistics)
+    check(file, measures.flatMap(_.plain))
+    val tuple = PartitionValues.tuple(spec, file.partitionValues) match {
+      case Right(values) => values
+      case Left(column)  =>
+        refuse(file, s"the partition value of $column cannot be told exactly")
+    }
+    val measured = measures.flatMap(_.metrics(tuple)).getOrElse {
+      refuse(file, "its statistics do not tell how many rows it has")
+    }
+    DataFiles
+      .builder(spec)
+      .withPath(location(file.path))
+      .withFormat(FileFormat.PARQUET)
+      .withFileSizeInBytes(file.size)
+      .withPartition(tuple)
+      .withMetrics(measured)
+      .build()
+  }
+
+  private def refuse(file: AddedFile, found: String): Nothing =
+    throw IcebergWriterCompatException.notPublishable(
+      "FILE",
+      Map("table" -> name, "file" -> file.path, "found" -> found)
+    )
+}

@@ -1,0 +1,92 @@
+package org.icebergwritercompat.iceberg.publish
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg.io.FileIO
+import org.apache.iceberg.{Snapshot, SnapshotParser, SnapshotSummary, TableMetadata}
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
+import org.icebergwritercompat.iceberg.source.{ClientSnapshots, DeltaCommit, FileTotals}
+import org.icebergwritercompat.iceberg.target.LiveDifference
+import org.icebergwritercompat.iceberg.translate.DataFilePaths
+
+import scala.util.Try
+
+/**
+ * Takes the snapshots of an Iceberg client into the published metadata, with the ids, manifests and
+ * summaries that the client gave them.
+ *
+ * @param root
+ *   the folder of the table
+ */
+private[publish] final class ClientAdoption(root: Path, io: FileIO) {
+
+  import ClientAdoption._
+
+  /**
+   * The snapshots as they are to be published, oldest first; only the last is that of the version.
+   *
+   * @param prepared
+   *   the metadata that they go on top of, with the columns of the commit
+   * @return
+   *   `None` if they were made on something else, or do not say what the commit says
+   */
+  def of(
+      prepared: TableMetadata,
+      commit: DeltaCommit,
+      client: ClientSnapshots,
+      totals: FileTotals
+  ): Option[Seq[Snapshot]] = Try {
+    val made = client.snapshots.map(SnapshotParser.fromJson)
+    Option
+      .when(follows(prepared, client, made) && isSame(prepared, commit, made.last)) {
+        made.init.map(published(_, prepared, Nil)) :+
+          published(made.last, prepared, notes(commit, totals))
+      }
+  }.toOption.flatten // A manifest that cannot be read says nothing.
+
+  private def follows(
+      prepared: TableMetadata,
+      client: ClientSnapshots,
+      made: Seq[Snapshot]
+  ): Boolean = {
+    val numbers = prepared.lastSequenceNumber +: made.map(_.sequenceNumber)
+    made.nonEmpty && client.base == Option(prepared.currentSnapshot).map(_.snapshotId) &&
+    numbers.zip(numbers.drop(1)).forall { case (before, after) => before < after } &&
+    made.forall(snapshot => prepared.snapshot(snapshot.snapshotId) == null)
+  }
+
+  private def isSame(prepared: TableMetadata, commit: DeltaCommit, last: Snapshot): Boolean = {
+    val paths = new DataFilePaths(root)
+    val difference = LiveDifference.of(prepared, Option(prepared.currentSnapshot), Some(last), io)
+    difference.twice.isEmpty && last.deleteManifests(io).isEmpty &&
+    difference.added.map(_.location).toSet == commit.added.map(f => paths.location(f.path)).toSet &&
+    difference.removed.map(_.location).toSet == commit.removed
+      .map(f => paths.location(f.path))
+      .toSet
+  }
+
+  // Clients may count wrongly, or not at all, and Iceberg goes on from what they say.
+  private def notes(commit: DeltaCommit, totals: FileTotals): Seq[(String, String)] =
+    Seq(PublishedMetadata.DeltaVersionProperty -> commit.version.number.toString) ++
+      commit.version.mark.map(PublishedMetadata.DeltaCommitProperty -> _.toString) ++
+      totals.files.map(SnapshotSummary.TOTAL_DATA_FILES_PROP -> _.toString) ++
+      totals.bytes.map(SnapshotSummary.TOTAL_FILE_SIZE_PROP -> _.toString)
+
+  private def published(
+      made: Snapshot,
+      prepared: TableMetadata,
+      notes: Seq[(String, String)]
+  ): Snapshot = {
+    val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
+    json.put("schema-id", prepared.currentSchemaId)
+    val summary = json.get("summary").asInstanceOf[ObjectNode]
+    notes.foreach { case (key, value) => summary.put(key, value) }
+    SnapshotParser.fromJson(json.toString)
+  }
+}
+
+private object ClientAdoption {
+
+  private val mapper = new ObjectMapper
+}

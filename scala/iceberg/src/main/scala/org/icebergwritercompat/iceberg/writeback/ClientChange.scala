@@ -1,0 +1,407 @@
+package org.icebergwritercompat.iceberg.writeback
+
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg._
+import org.apache.iceberg.io.FileIO
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.metadata.ClientProperties
+import org.icebergwritercompat.iceberg.manifest.ManifestIndex
+import org.icebergwritercompat.iceberg.source._
+import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory}
+import org.icebergwritercompat.iceberg.translate.{DataFilePaths, DeltaSchemas, PartitionValues}
+import org.icebergwritercompat.model.SchemaNode
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+/**
+ * What an Iceberg client has changed, from the metadata that it was given and the metadata that it
+ * hands in: a commit for Delta, or a refusal of what Delta cannot have.
+ *
+ * Data files are compared by manifests that only one of the two has, so that a commit is its net
+ * effect, however many snapshots it has.
+ *
+ * @param table
+ *   the table, for a person
+ */
+final class ClientChange(table: String) {
+
+  import ClientChange._
+
+  /**
+   * Why a table cannot become what `updated` defines, its files aside.
+   *
+   * @param base
+   *   what it is; `None` for a new one
+   */
+  def refusal(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] =
+    Iterator
+      .apply[() => Option[IcebergWriterCompatException]](
+        () => formatVersion(updated),
+        () => identity(base, updated),
+        () => columnTypes(updated),
+        () => identifierFields(updated),
+        () => partitioning(base, updated),
+        () => sortOrder(updated),
+        () => properties(base, updated)
+      )
+      .flatMap(_())
+      .nextOption()
+
+  /**
+   * The commit.
+   *
+   * @param known
+   *   what the Delta table is; `None` for a new one
+   */
+  def proposed(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      known: Option[TableDefinition],
+      io: FileIO
+  ): Either[IcebergWriterCompatException, ProposedCommit] =
+    refusal(base, updated)
+      .orElse(references(updated))
+      .orElse(statistics(base, updated))
+      .orElse(snapshots(base, updated))
+      .toLeft(())
+      .flatMap { _ =>
+        val from = base.flatMap(current)
+        val to = current(updated)
+        val made = newSnapshots(base, updated)
+        if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil))
+        else
+          deletes(to, io).toLeft(()).flatMap { _ =>
+            val difference = LiveDifference.of(updated, from, to, io)
+            val rearranged =
+              made.nonEmpty && made.forall(_.operation == DataOperations.REPLACE)
+            files(updated, difference, dataChange = !rearranged, io)
+          }
+      }
+      .map { case (added, removed) =>
+        val (set, unset) = changedProperties(base, updated)
+        val made = newSnapshots(base, updated)
+        ProposedCommit(
+          operation(base, updated, made),
+          definition(base, updated, known),
+          set.map { case (key, value) => s"${TableDefinition.ClientPrefix}$key" -> value },
+          unset.map(key => s"${TableDefinition.ClientPrefix}$key"),
+          added,
+          removed,
+          Option.when(made.nonEmpty)(
+            ClientSnapshots(
+              updated.uuid,
+              base.flatMap(current).map(_.snapshotId),
+              made.map(SnapshotParser.toJson(_))
+            )
+          )
+        )
+      }
+
+  private def definition(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      known: Option[TableDefinition]
+  ): Option[ProposedDefinition] = {
+    val same = base.exists { before =>
+      before.schema.sameSchema(updated.schema) && before.lastColumnId == updated.lastColumnId &&
+      before.spec.compatibleWith(updated.spec)
+    }
+    Option.unless(same) {
+      val columns = updated.schema.columns.asScala.map(c => c.fieldId -> c.name).toMap
+      ProposedDefinition(
+        known.fold(updated.uuid)(_.id),
+        known.fold(DeltaSchemas.schema(updated.schema))(d =>
+          DeltaSchemas.schema(updated.schema, d.schema)
+        ),
+        updated.spec.fields.asScala.toSeq.map(field => columns(field.sourceId)),
+        math.max(updated.lastColumnId, known.fold(0)(_.maxColumnId))
+      )
+    }
+  }
+
+  private def operation(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      made: Seq[Snapshot]
+  ): ClientOperation = {
+    val name = made.lastOption.map(_.operation).getOrElse {
+      if (base.isEmpty) "create"
+      else if (base.flatMap(current).map(_.snapshotId) != current(updated).map(_.snapshotId))
+        "rollback"
+      else if (!base.exists(_.schema.sameSchema(updated.schema))) "alter"
+      else "set properties"
+    }
+    val summary = made.lastOption.fold(Map.empty[String, String])(_.summary.asScala.toMap)
+    val told = engineKeys.flatMap(key => summary.get(key).map(key -> _)).toMap
+    val snapshot = current(updated).map(s => "snapshot-id" -> s.snapshotId.toString)
+    ClientOperation(name, told ++ snapshot)
+  }
+
+  private def formatVersion(updated: TableMetadata): Option[IcebergWriterCompatException] =
+    refusedIf(updated.formatVersion != 2)(
+      "FORMAT_VERSION",
+      "version" -> updated.formatVersion.toString
+    )
+
+  private def identity(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] = base.flatMap { before =>
+    refusedIf(before.uuid != updated.uuid || place(before) != place(updated))(
+      "LOCATION",
+      "location" -> s"${updated.location} (${updated.uuid})",
+      "current" -> s"${before.location} (${before.uuid})"
+    )
+  }
+
+  private def place(metadata: TableMetadata): String = new Path(metadata.location).toUri.getPath
+
+  private def columnTypes(updated: TableMetadata): Option[IcebergWriterCompatException] =
+    DeltaSchemas.unsupported(updated.schema).map { found =>
+      refused(
+        "COLUMN_TYPE",
+        "column" -> SchemaNode.sqlPath(found.path),
+        "type" -> found.icebergType.toString,
+        "instead" -> instead(found.icebergType)
+      )
+    }
+
+  private def identifierFields(updated: TableMetadata): Option[IcebergWriterCompatException] =
+    refusedIf(!updated.schema.identifierFieldIds.isEmpty)(
+      "IDENTIFIER_FIELDS",
+      "columns" -> updated.schema.identifierFieldNames.asScala.toSeq.sorted.mkString(", ")
+    )
+
+  private def partitioning(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] = {
+    val spec = updated.spec
+    val columns = updated.schema.columns.asScala.map(c => c.fieldId -> c.name).toMap
+    val bad = spec.fields.asScala.find { field =>
+      !field.transform.isIdentity || !columns.contains(field.sourceId)
+    }
+    def text(of: PartitionSpec): String =
+      if (of.isUnpartitioned) "no partitions"
+      else of.fields.asScala.map(f => s"${f.transform} of ${f.name}").mkString(", ")
+    val changed = base.filter { before =>
+      before.spec.fields.asScala.map(_.sourceId) != spec.fields.asScala.map(_.sourceId)
+    }
+    bad
+      .map { field =>
+        refused("PARTITION_TRANSFORM", "field" -> field.name, "transform" -> s"${field.transform}")
+      }
+      .orElse(changed.map { before =>
+        refused("PARTITION_EVOLUTION", "found" -> text(spec), "current" -> text(before.spec))
+      })
+  }
+
+  private def sortOrder(updated: TableMetadata): Option[IcebergWriterCompatException] =
+    refusedIf(updated.sortOrder.isSorted)(
+      "SORT_ORDER",
+      "order" -> s"${updated.sortOrder}"
+        .replaceAll("\\s+", " ")
+    )
+
+  private def properties(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] = {
+    val before = base.fold(Map.empty[String, String])(_.properties.asScala.toMap)
+    val after = updated.properties.asScala.toMap
+    val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
+      ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
+      // What it is published with anyway may be said.
+      !after.get(key).exists(ClientProperties.steering(key).contains)
+    }
+    changed.headOption.map { key =>
+      refused(
+        "PROPERTY",
+        "property" -> key,
+        "value" -> after.get(key).fold("nothing")(value => s"'$value'"),
+        "current" -> before
+          .get(key)
+          .orElse(ClientProperties.steering(key))
+          .fold("nothing")(value => s"'$value'")
+      )
+    }
+  }
+
+  private def changedProperties(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): (Map[String, String], Set[String]) = {
+    val before = base.fold(Map.empty[String, String])(_.properties.asScala.toMap)
+    val after = updated.properties.asScala.toMap
+    val set = after.filter { case (key, value) =>
+      !ClientProperties.isReserved(key) && !before.get(key).contains(value)
+    }
+    (set, (before.keySet -- after.keySet).filterNot(ClientProperties.isReserved))
+  }
+
+  private def references(updated: TableMetadata): Option[IcebergWriterCompatException] =
+    updated.refs.asScala.keys.toSeq.sorted
+      .find(_ != SnapshotRef.MAIN_BRANCH)
+      .map(name => refused("BRANCH_OR_TAG", "name" -> name))
+
+  private def statistics(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] = {
+    def files(metadata: TableMetadata): Set[String] =
+      metadata.statisticsFiles.asScala.map(_.path).toSet ++
+        metadata.partitionStatisticsFiles.asScala.map(_.path)
+    val added = files(updated) -- base.fold(Set.empty[String])(files)
+    added.headOption.map(file => refused("STATISTICS_FILES", "file" -> file))
+  }
+
+  private def newSnapshots(base: Option[TableMetadata], updated: TableMetadata): Seq[Snapshot] = {
+    val known = base.fold(Set.empty[Long])(_.snapshots.asScala.map(_.snapshotId).toSet)
+    updated.snapshots.asScala.filterNot(s => known(s.snapshotId)).toSeq.sortBy(_.sequenceNumber)
+  }
+
+  private def snapshots(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] = {
+    val line = SnapshotHistory.line(updated).map(_.snapshotId).toSet
+    val gone = base.fold(Set.empty[Long])(_.snapshots.asScala.map(_.snapshotId).toSet) --
+      updated.snapshots.asScala.map(_.snapshotId)
+    newSnapshots(base, updated)
+      .find(snapshot => !line(snapshot.snapshotId))
+      .map(staged => refused("STAGED_SNAPSHOT", "snapshot" -> staged.snapshotId.toString))
+      .orElse(gone.headOption.map(id => refused("HISTORY", "snapshot" -> id.toString)))
+  }
+
+  private def deletes(to: Option[Snapshot], io: FileIO): Option[IcebergWriterCompatException] =
+    to.flatMap(_.deleteManifests(io).asScala.headOption)
+      .map(manifest => refused("DELETE_FILES", "file" -> manifest.path))
+
+  private def files(
+      updated: TableMetadata,
+      difference: LiveDifference,
+      dataChange: Boolean,
+      io: FileIO
+  ): Either[IcebergWriterCompatException, (Seq[AddedFile], Seq[RemovedFile])] = {
+    val paths = new DataFilePaths(new Path(updated.location))
+    val added = difference.added.map { file =>
+      Try(paths.logged(file.location)).toOption match {
+        case None       => Left(refusedFile(file, "its path is none that Delta's log can have"))
+        case Some(path) => addedFile(updated, file, path, dataChange)
+      }
+    }
+    val live = added.collect { case Right(file) => paths.location(file.path) }
+    added
+      .collectFirst { case Left(refusal) => refusal }
+      .orElse(
+        (difference.twice.headOption ++ live.diff(live.distinct) ++
+          alreadyLive(updated, difference, live.toSet, io)).headOption.map { path =>
+          refused("DATA_FILE", "file" -> path, "found" -> "the table has it already")
+        }
+      )
+      .toLeft(
+        (
+          added.collect { case Right(file) => file },
+          difference.removed.map(f => RemovedFile(paths.logged(f.location), dataChange))
+        )
+      )
+  }
+
+  private def addedFile(
+      updated: TableMetadata,
+      file: DataFile,
+      path: String,
+      dataChange: Boolean
+  ): Either[IcebergWriterCompatException, AddedFile] = {
+    val spec = updated.specsById.get(file.specId)
+    if (file.format != FileFormat.PARQUET)
+      Left(refusedFile(file, s"it is ${file.format}, and Delta reads Parquet alone"))
+    else if (spec.fields.asScala.map(_.sourceId) != updated.spec.fields.asScala.map(_.sourceId))
+      Left(refusedFile(file, "it was written for other partitions than the table has"))
+    else
+      PartitionValues
+        .text(spec, file.partition)
+        .left
+        .map { column =>
+          val value =
+            if (isEmptyText(spec, file, column))
+              "an empty string, which Delta's log cannot tell from null"
+            else "no value that Delta's log can have"
+          refusedFile(file, s"the value of its partition column $column is $value")
+        }
+        .map { values =>
+          // Judged by the footer, and completed from there.
+          val rows = s"""{"numRecords":${file.recordCount}}"""
+          AddedFile(path, values, file.fileSizeInBytes, rows, dataChange)
+        }
+  }
+
+  private def isEmptyText(spec: PartitionSpec, file: DataFile, column: String): Boolean = {
+    val position = spec.fields.asScala.indexWhere(_.name == column)
+    String.valueOf(file.partition.get(position, classOf[Any])).isEmpty
+  }
+
+  // The index tells by hashes, and the manifest exactly.
+  private def alreadyLive(
+      updated: TableMetadata,
+      difference: LiveDifference,
+      added: Set[String],
+      io: FileIO
+  ): Option[String] =
+    if (added.isEmpty) None
+    else
+      ManifestIndex
+        .holding(difference.common, added, io, updated.specsById)
+        .iterator
+        .flatMap(SnapshotHistory.live(updated, io, _))
+        .map(_.location)
+        .find(added)
+
+  private def refusedFile(file: DataFile, found: String): IcebergWriterCompatException =
+    refused("DATA_FILE", "file" -> file.location, "found" -> found)
+
+  private def refusedIf(wrong: Boolean)(
+      reason: String,
+      parameters: (String, String)*
+  ): Option[IcebergWriterCompatException] =
+    Option.when(wrong)(refused(reason, parameters: _*))
+
+  private def refused(
+      reason: String,
+      parameters: (String, String)*
+  ): IcebergWriterCompatException =
+    IcebergWriterCompatException.commitRefused(reason, table, parameters.toMap)
+}
+
+object ClientChange {
+
+  private def current(metadata: TableMetadata): Option[Snapshot] = Option(metadata.currentSnapshot)
+
+  /** The ids of the snapshots that only `updated` has. */
+  def newIds(base: Option[TableMetadata], updated: TableMetadata): Set[Long] =
+    updated.snapshots.asScala.map(_.snapshotId).toSet --
+      base.fold(Set.empty[Long])(_.snapshots.asScala.map(_.snapshotId).toSet)
+
+  private def instead(found: types.Type): String = found.typeId match {
+    case types.Type.TypeID.TIME  => "a long of microseconds since midnight, or a string"
+    case types.Type.TypeID.UUID  => "a string"
+    case types.Type.TypeID.FIXED => "binary"
+    case _ => "a type of Iceberg's format version 2 that is no time, uuid or fixed"
+  }
+
+  // What engines say of themselves in a summary.
+  private val engineKeys = Seq(
+    "engine-name",
+    "engine-version",
+    "iceberg-version",
+    "pyiceberg-version",
+    "app-id",
+    "spark.app.id",
+    "flink.job-id",
+    "trino_query_id"
+  )
+}

@@ -1,0 +1,306 @@
+package org.apache.spark.sql.delta.writercompat.writeback
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, SetTransaction}
+import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
+import org.apache.spark.sql.delta.{DeltaConfigs, DeltaLog, Snapshot, TypeWideningMetadata}
+import org.apache.spark.sql.delta.writercompat.guard.{GuardedTransaction, OvertakenCommit}
+import org.apache.spark.sql.delta.writercompat.publish.PublishHook
+import org.apache.spark.sql.delta.writercompat.read.{Copies, DeltaTables, Sessions, TableStates}
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, StructType}
+import org.icebergwritercompat.contract.Lifecycle
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.source._
+import org.icebergwritercompat.iceberg.translate.{DataFilePaths, IcebergSchemas}
+import org.icebergwritercompat.model.{SchemaNode, WriterCompat}
+
+import java.util.ConcurrentModificationException
+import scala.util.control.NonFatal
+import scala.util.{Failure, Success}
+
+/**
+ * Commits a change by a transaction of Delta that keeps all rules, at exactly one version.
+ *
+ * @param name
+ *   how a statement refers to the table
+ */
+private[writercompat] final class SparkDeltaSink(
+    spark: SparkSession,
+    name: String,
+    log: DeltaLog,
+    catalogTable: Option[CatalogTable]
+) extends DeltaSink {
+
+  override def commit(proposed: ProposedCommit, at: Long): CommitOutcome =
+    Sessions.active(spark) {
+      val snapshot = log.update(catalogTableOpt = catalogTable)
+      if (proposed.request.exists(snapshot.transactions.contains)) CommitOutcome.Repeated
+      else if (snapshot.version != at) CommitOutcome.Overtaken(snapshot.version)
+      else {
+        val transaction = start(snapshot)
+        // Whoever asked publishes it.
+        PublishHook.quietly(attempt(proposed, snapshot, transaction))
+      }
+    }
+
+  private def start(snapshot: Snapshot): GuardedTransaction =
+    GuardedTransaction.guard(log.startTransaction(catalogTable, Some(snapshot))) match {
+      case guarded: GuardedTransaction => guarded
+      case other => throw new IllegalStateException(s"${other.getClass} is not guarded")
+    }
+
+  private def attempt(
+      proposed: ProposedCommit,
+      snapshot: Snapshot,
+      transaction: GuardedTransaction
+  ): CommitOutcome = {
+    var begun = false
+    try {
+      transaction.exactly()
+      define(proposed, snapshot, transaction)
+      val actions = this.actions(proposed, snapshot, transaction)
+      begun = true
+      val version = transaction.commit(
+        actions,
+        new IcebergOperation(proposed.operation, metrics(proposed)),
+        proposed.client.map(note => ClientSnapshots.Tag -> note.json).toMap
+      )
+      CommitOutcome.Committed(version)
+    } catch {
+      case NonFatal(e) =>
+        // The answer of the file system may have been lost.
+        val made = if (begun) transaction.madeVersion(snapshot.version + 1) else Success(false)
+        made match {
+          case Success(true)  => CommitOutcome.Committed(snapshot.version + 1)
+          case Success(false) => notMade(e, snapshot, begun)
+          case Failure(_)     => CommitOutcome.Unknown(e)
+        }
+    }
+  }
+
+  private def notMade(e: Throwable, snapshot: Snapshot, begun: Boolean): CommitOutcome = e match {
+    case _: OvertakenCommit | _: ConcurrentModificationException =>
+      CommitOutcome.Overtaken(newest())
+    case refusal: IcebergWriterCompatException => CommitOutcome.Refused(refusal)
+    case _: AnalysisException                  =>
+      CommitOutcome.Refused(refused("BY_DELTA", e, "cause" -> e.getMessage))
+    case error: SparkThrowable if error.getCondition != null =>
+      CommitOutcome.Refused(refused("BY_DELTA", e, "cause" -> e.getMessage))
+    case _ if !begun                      => throw e
+    case _ if newest() > snapshot.version => CommitOutcome.Overtaken(newest())
+    case _                                => CommitOutcome.Unknown(e)
+  }
+
+  private def newest(): Long = log.update(catalogTableOpt = catalogTable).version
+
+  private def refused(
+      reason: String,
+      cause: Throwable,
+      parameters: (String, String)*
+  ): IcebergWriterCompatException =
+    IcebergWriterCompatException.commitRefused(reason, name, parameters.toMap, cause)
+
+  private def define(
+      proposed: ProposedCommit,
+      snapshot: Snapshot,
+      transaction: GuardedTransaction
+  ): Unit = if (proposed.definition.isDefined || proposed.set.nonEmpty || proposed.unset.nonEmpty) {
+    val before = snapshot.metadata
+    val properties = before.configuration -- proposed.unset ++ proposed.set
+    val changed = proposed.definition.fold(before.copy(configuration = properties)) { definition =>
+      if (snapshot.version >= 0) checkClustering(snapshot, definition.schema)
+      val schema =
+        if (snapshot.version < 0) definition.schema
+        else
+          TypeWideningMetadata.addTypeWideningMetadata(
+            transaction,
+            definition.schema,
+            // Delta compares by name.
+            SparkDeltaSink.alignedStruct(before.schema, definition.schema)
+          )
+      before.copy(
+        id = if (snapshot.version < 0) definition.id else before.id,
+        schemaString = schema.json,
+        partitionColumns = definition.partitionColumns,
+        configuration = properties + (WriterCompat.MaxColumnId -> highest(before, definition)),
+        createdTime = before.createdTime.orElse(Some(System.currentTimeMillis()))
+      )
+    }
+    if (snapshot.version < 0) transaction.updateMetadataForNewTable(changed)
+    else transaction.updateMetadata(changed)
+  }
+
+  private def highest(before: Metadata, definition: ProposedDefinition): String = {
+    val known = before.configuration.get(WriterCompat.MaxColumnId).flatMap(_.toIntOption)
+    math.max(known.getOrElse(0), definition.maxColumnId).toString
+  }
+
+  // Delta's own statement looks at it, and its update of metadata does not.
+  private def checkClustering(snapshot: Snapshot, schema: StructType): Unit = {
+    val known = SchemaNode.flatten(schema).flatMap(_.physicalName).toSet
+    snapshot.domainMetadata
+      .collectFirst { case ClusteringMetadataDomain(found, false) => found.clusteringColumns }
+      .toSeq
+      .flatten
+      .find(column => !column.forall(known))
+      .foreach { column =>
+        throw refused(
+          "BY_DELTA",
+          null,
+          "cause" -> (s"the table is clustered by ${column.mkString(".")}, which would be dropped. " +
+            s"Run ALTER TABLE $name CLUSTER BY with other columns before.")
+        )
+      }
+  }
+
+  private def actions(
+      proposed: ProposedCommit,
+      snapshot: Snapshot,
+      transaction: GuardedTransaction
+  ): Seq[Action] = {
+    val now = System.currentTimeMillis()
+    val live = this.live(snapshot, proposed.removed)
+    val removed = proposed.removed.map { file =>
+      live(file.path).removeWithTimestamp(now, file.dataChange)
+    }
+    val requested = proposed.request.map(SetTransaction(_, 1, Some(now)))
+    removed ++ added(proposed.added, snapshot, transaction, now) ++ requested
+  }
+
+  private def added(
+      files: Seq[AddedFile],
+      snapshot: Snapshot,
+      transaction: GuardedTransaction,
+      now: Long
+  ): Seq[AddFile] = if (files.isEmpty) Nil
+  else {
+    val metadata = transaction.metadata
+    val lifecycle = if (snapshot.version < 0) Lifecycle.Creating(false) else Lifecycle.Changing
+    val table = TableStates
+      .of(name, lifecycle, transaction.protocol, metadata, TableStates.profile(spark))
+    val schema = IcebergSchemas.schema(metadata.schema)
+    val judged =
+      AddedDataFiles.judged(spark, log, table, schema, SparkDeltaSink.collected(metadata), files)
+    val broken = judged.flatMap(file => file.broken.map(file.file -> _))
+    broken.headOption.foreach { case (file, rule) =>
+      throw refused(
+        "FILE_RULES",
+        null,
+        "file" -> file.path,
+        "rule" -> rule.rule,
+        "found" -> Seq(rule.found, rule.detail).filter(_.nonEmpty).distinct.mkString("; "),
+        "required" -> rule.required,
+        "count" -> broken.size.toString
+      )
+    }
+    judged.map { file =>
+      Copies.of(
+        Copies.addFile(file.file.path, file.file.partitionValues, file.file.size),
+        "dataChange" -> file.file.dataChange,
+        "modificationTime" -> now,
+        "stats" -> file.statistics
+      )
+    }
+  }
+
+  /** The files of a version that are to be removed, by the paths that were given. */
+  private def live(snapshot: Snapshot, removed: Seq[RemovedFile]): Map[String, AddFile] =
+    if (removed.isEmpty) Map.empty
+    else {
+      val wanted = removed.map(_.path)
+      val quickly = snapshot.allFiles.where(col("path").isin(wanted: _*)).collect()
+      val found = quickly.map(file => file.path -> file).toMap
+      val missing = wanted.filterNot(found.contains)
+      if (missing.isEmpty) found
+      else {
+        // The log may spell a path in another way.
+        val paths = new DataFilePaths(new Path(log.dataPath.toString))
+        val byLocation = missing.map(path => paths.location(path) -> path).toMap
+        val others = snapshot.allFiles
+          .toLocalIterator()
+        val slowly = scala.collection.mutable.HashMap.empty[String, AddFile]
+        others.forEachRemaining { file =>
+          byLocation.get(paths.location(file.path)).foreach(slowly.put(_, file))
+        }
+        missing.find(!slowly.contains(_)).foreach { path =>
+          throw refused(
+            "DATA_FILE",
+            null,
+            "file" -> path,
+            "found" -> "it is to be removed, and the Delta table does not have it"
+          )
+        }
+        found ++ slowly
+      }
+    }
+
+  private def metrics(proposed: ProposedCommit): Map[String, String] = Map(
+    "numAddedFiles" -> proposed.added.size.toString,
+    "numAddedBytes" -> proposed.added.map(_.size).sum.toString,
+    "numRemovedFiles" -> proposed.removed.size.toString
+  )
+}
+
+private[writercompat] object SparkDeltaSink {
+
+  /**
+   * The old fields that the new schema still has, by id, under their new names and in its order.
+   */
+  def alignedStruct(old: StructType, now: StructType): StructType = {
+    val byId = old.fields.flatMap(field => SchemaNode.idOf(field).map(_ -> field)).toMap
+    StructType(now.fields.flatMap { field =>
+      SchemaNode.idOf(field).flatMap(byId.get).map { before =>
+        StructField(
+          field.name,
+          aligned(before.dataType, field.dataType),
+          before.nullable,
+          before.metadata
+        )
+      }
+    })
+  }
+
+  private def aligned(old: DataType, now: DataType): DataType = (old, now) match {
+    case (before: StructType, after: StructType) => alignedStruct(before, after)
+    case (before: ArrayType, after: ArrayType)   =>
+      before.copy(elementType = aligned(before.elementType, after.elementType))
+    case (before: MapType, after: MapType) =>
+      before.copy(
+        keyType = aligned(before.keyType, after.keyType),
+        valueType = aligned(before.valueType, after.valueType)
+      )
+    case _ => old
+  }
+
+  /** The ids of the columns of which a table has statistics, as Delta chooses them. */
+  def collected(metadata: Metadata): Set[Int] = {
+    // In the order in which Delta counts them, what is below a list or map left out.
+    def leaves(struct: StructType, path: Seq[String]): Seq[(Seq[String], Int)] =
+      struct.fields.toSeq.flatMap { field =>
+        val here = path :+ field.name
+        field.dataType match {
+          case below: StructType => leaves(below, here)
+          case _                 => SchemaNode.idOf(field).map(id => here -> id.toInt)
+        }
+      }
+    val partitioning = metadata.partitionColumns.toSet
+    val data = StructType(metadata.schema.filterNot(field => partitioning(field.name)))
+    val all = leaves(data, Nil)
+    DeltaConfigs.DATA_SKIPPING_STATS_COLUMNS.fromMetaData(metadata) match {
+      case Some(columns) =>
+        val named = columns.split(",").map(_.trim).filter(_.nonEmpty).map(DeltaTables.nameParts)
+        def isNamed(path: Seq[String]) = named.exists { name =>
+          path.size >= name.size &&
+          path.zip(name).forall { case (a, b) => a.equalsIgnoreCase(b) }
+        }
+        all.collect { case (path, id) if isNamed(path) => id }.toSet
+      case None =>
+        val most = DeltaConfigs.DATA_SKIPPING_NUM_INDEXED_COLS.fromMetaData(metadata)
+        (if (most < 0) all else all.take(most)).map(_._2).toSet
+    }
+  }
+}

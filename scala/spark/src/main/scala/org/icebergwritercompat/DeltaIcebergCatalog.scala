@@ -1,0 +1,171 @@
+package org.icebergwritercompat
+
+import org.apache.iceberg._
+import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
+import org.apache.iceberg.exceptions.{NoSuchTableException, ValidationException}
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
+import org.apache.spark.sql.delta.writercompat.writeback.{DeltaTableOperations, SessionTables}
+
+import java.util.{HashMap => JHashMap, List => JList, Map => JMap, Set => JSet}
+import scala.jdk.CollectionConverters._
+
+/**
+ * The Delta tables with the feature in a session's own catalog, as an Iceberg catalog whose tables
+ * can be written. Databases are its namespaces.
+ *
+ * {{{
+ * spark.sql.catalog.ice=org.apache.iceberg.spark.SparkCatalog
+ * spark.sql.catalog.ice.catalog-impl=org.icebergwritercompat.DeltaIcebergCatalog
+ * }}}
+ */
+class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
+
+  private var ownName = "delta"
+
+  private var settings: JMap[String, String] = new JHashMap
+
+  private val tables = new SessionTables
+
+  override def initialize(name: String, properties: JMap[String, String]): Unit = {
+    ownName = name
+    settings = new JHashMap(properties)
+  }
+
+  override def name: String = ownName
+
+  override protected def properties: JMap[String, String] = settings
+
+  override protected def isValidIdentifier(table: TableIdentifier): Boolean =
+    table.namespace.levels.length == 1
+
+  override protected def newTableOps(table: TableIdentifier): TableOperations = operations(table)
+
+  private def operations(table: TableIdentifier) = new DeltaTableOperations(tables, table)
+
+  override protected def defaultWarehouseLocation(table: TableIdentifier): String =
+    tables.defaultLocation(table).toString
+
+  override def listTables(namespace: Namespace): JList[TableIdentifier] =
+    tables.guarded(namespace).asJava
+
+  override def tableExists(table: TableIdentifier): Boolean =
+    isValidIdentifier(table) && operations(table).current() != null
+
+  override def dropTable(table: TableIdentifier, purge: Boolean): Boolean =
+    tableExists(table) && {
+      tables.drop(table, purge)
+      true
+    }
+
+  override def renameTable(from: TableIdentifier, to: TableIdentifier): Unit = {
+    if (!tableExists(from)) throw new NoSuchTableException("Table does not exist: %s", from)
+    // Spark moves the folder with the name, and the metadata names each file by its whole path.
+    if (tables.entry(from).exists(_.tableType == CatalogTableType.MANAGED))
+      throw new ValidationException(
+        "Table %s is managed by Spark, which would move its files to another folder, where readers " +
+          "of Iceberg do not find them. Rename it by ALTER TABLE of the Delta table, and publish it anew",
+        from
+      )
+    tables.rename(from, to)
+  }
+
+  override def registerTable(table: TableIdentifier, metadataFileLocation: String): Table =
+    throw new UnsupportedOperationException(
+      "An Iceberg table that is none of Delta cannot be registered. Copy its rows: CREATE TABLE … AS " +
+        "SELECT from the catalog that it is in"
+    )
+
+  override def buildTable(table: TableIdentifier, schema: Schema): Catalog.TableBuilder =
+    new CheckedBuilder(super.buildTable(table, schema), operations(table), schema)
+
+  override def createNamespace(namespace: Namespace, properties: JMap[String, String]): Unit =
+    tables.createDatabase(namespace, properties.asScala.toMap)
+
+  override def listNamespaces(namespace: Namespace): JList[Namespace] =
+    (if (namespace.isEmpty) tables.databases
+     else { tables.database(namespace); Nil }).asJava
+
+  override def loadNamespaceMetadata(namespace: Namespace): JMap[String, String] =
+    tables.database(namespace).asJava
+
+  override def dropNamespace(namespace: Namespace): Boolean = tables.dropDatabase(namespace)
+
+  override def setProperties(namespace: Namespace, properties: JMap[String, String]): Boolean = {
+    tables.alterDatabase(namespace, properties.asScala.toMap, Set.empty)
+    true
+  }
+
+  override def removeProperties(namespace: Namespace, properties: JSet[String]): Boolean = {
+    tables.alterDatabase(namespace, Map.empty, properties.asScala.toSet)
+    true
+  }
+}
+
+/** Refuses a table that cannot be one of Delta before a client writes files for it. */
+private final class CheckedBuilder(
+    builder: Catalog.TableBuilder,
+    operations: DeltaTableOperations,
+    schema: Schema
+) extends Catalog.TableBuilder {
+
+  private var spec = PartitionSpec.unpartitioned
+
+  private var order = SortOrder.unsorted
+
+  private var location = Option.empty[String]
+
+  private val properties = new JHashMap[String, String]
+
+  override def withPartitionSpec(wanted: PartitionSpec): this.type = {
+    if (wanted != null) spec = wanted
+    builder.withPartitionSpec(wanted)
+    this
+  }
+
+  override def withSortOrder(wanted: SortOrder): this.type = {
+    if (wanted != null) order = wanted
+    builder.withSortOrder(wanted)
+    this
+  }
+
+  override def withLocation(wanted: String): this.type = {
+    location = Option(wanted)
+    builder.withLocation(wanted)
+    this
+  }
+
+  override def withProperties(wanted: JMap[String, String]): this.type = {
+    if (wanted != null) properties.putAll(wanted)
+    builder.withProperties(wanted)
+    this
+  }
+
+  override def withProperty(key: String, value: String): this.type = {
+    properties.put(key, value)
+    builder.withProperty(key, value)
+    this
+  }
+
+  override def create(): Table = checked(None)(builder.create())
+
+  override def createTransaction(): Transaction = checked(None)(builder.createTransaction())
+
+  override def replaceTransaction(): Transaction = checked(there)(builder.replaceTransaction())
+
+  override def createOrReplaceTransaction(): Transaction =
+    checked(there)(builder.createOrReplaceTransaction())
+
+  private def there: Option[TableMetadata] = Option(operations.current())
+
+  private def checked[T](base: Option[TableMetadata])(make: => T): T = {
+    val wanted = base match {
+      case Some(known) =>
+        val place = location.getOrElse(known.location)
+        known.buildReplacement(schema, spec, order, place, properties)
+      case None =>
+        TableMetadata.newTableMetadata(schema, spec, order, location.getOrElse("/"), properties)
+    }
+    operations.check(base, wanted)
+    make
+  }
+}
