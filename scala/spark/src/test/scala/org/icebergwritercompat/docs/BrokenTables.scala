@@ -39,7 +39,10 @@ object BrokenTables {
     val state = LogLines.table(LogLines.compliant, begun(example))
     // The feature of what comes later is there before.
     val later = LogLines.table(state, lines(example))
-    commit(table, 0)(protocolOf(state, used(later)), metadataOf(state, UUID.randomUUID.toString, enabled))
+    commit(table, 0)(
+      protocolOf(state, used(later)),
+      metadataOf(state, UUID.randomUUID.toString, enabled)
+    )
   }
 
   // A rule on one version begins with what passes, so that its files fit the schema.
