@@ -1,7 +1,7 @@
 package org.icebergwritercompat.contract
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.model.SupportedTypes
+import org.icebergwritercompat.model.{SchemaNode, SupportedTypes}
 import org.icebergwritercompat.remedy.{Change, Declared, Remedy}
 import org.icebergwritercompat.remedy.Remedy._
 
@@ -62,8 +62,14 @@ private[contract] trait TableFixes { self: Fix.type =>
       val at = schema.fieldNames.indexOf(column)
       if (at < 0) column else named(at).name
     }
-    (if (shape(schema) == shape(wanted)) Nil else Remedy.selected(schema, wanted), partitions)
+    val constrained = schema.exists(hasInvariant)
+    val isSame = shape(schema) == shape(wanted) && !constrained
+    (if (isSame) Nil else Remedy.selected(schema, wanted, hasInvariant), partitions)
   }
+
+  // A query hands the metadata of a column on, unless it is cast.
+  private def hasInvariant(field: StructField): Boolean =
+    SchemaNode.flatten(StructType(Seq(field))).exists(_.metadata.contains("delta.invariants"))
 
   private def copyOf(table: TableState, selected: Seq[String]): Remedy =
     CopyInto(

@@ -446,10 +446,14 @@ object Remedy {
   }
 
   /** The columns of one schema as those of another, which has the same number of them. */
-  def selected(from: StructType, to: StructType): Seq[String] =
+  def selected(
+      from: StructType,
+      to: StructType,
+      cast: StructField => Boolean = _ => false
+  ): Seq[String] =
     from.fields.toSeq.zip(to.fields).map { case (was, is) =>
       val (name, wanted) = (quoteIfNeeded(was.name), quoteIfNeeded(is.name))
-      if (was.dataType != is.dataType) s"CAST($name AS ${is.dataType.sql}) AS $wanted"
+      if (was.dataType != is.dataType || cast(was)) s"CAST($name AS ${is.dataType.sql}) AS $wanted"
       else if (name == wanted) name
       else s"$name AS $wanted"
     }
