@@ -25,7 +25,8 @@ object CopiedTables {
     val inWarehouse = table.folder == SharedSpark.warehouse.resolve(table.name)
     if (inWarehouse || table.name == s"delta.`${table.folder}`") {
       val first = synchronized {
-        made.getOrElseUpdate((kind, SharedSpark.session.conf.getAll), original(make))
+        val settings = SharedSpark.session.conf.getAll
+        made.getOrElseUpdate(((kind, inWarehouse), settings), original(inWarehouse)(make))
       }
       copyFiles(first.folder, table.folder)
       if (inWarehouse) enter(first, table)
@@ -33,9 +34,15 @@ object CopiedTables {
     table
   }
 
-  private def original(make: TestTable => Unit): TestTable = {
+  // By name or by path as its copies: some statements do more for a table with a name.
+  private def original(inWarehouse: Boolean)(make: TestTable => Unit): TestTable = {
     val name = SharedSpark.freshName()
-    val table = TestTable(name, SharedSpark.warehouse.resolve(name))
+    val table =
+      if (inWarehouse) TestTable(name, SharedSpark.warehouse.resolve(name))
+      else {
+        val folder = SharedSpark.freshFolder()
+        TestTable(s"delta.`$folder`", folder)
+      }
     make(table)
     table
   }

@@ -168,13 +168,9 @@ class UniFormSuite extends PublishedSuite {
       s"CREATE OR REPLACE TABLE ${other.name} SHALLOW CLONE ${table.name} TBLPROPERTIES ('$formats' = '')"
     )
     assertCompliant(other)
-    val fix = intercept[IcebergWriterCompatException](publish(table)).getMessage
-      .split("Run: ")
-      .last
-      .split(" SQLSTATE")
-      .head
-      .trim
-    sql(fix)
+    val offer = intercept[IcebergWriterCompatException](publish(table)).remedy.sql
+    assert(offer.nonEmpty)
+    offer.foreach(sql(_))
     publish(table)
     assert(inIceberg(table) == inDelta(spark.table(table.name)))
     refusedFor(wrong, "B13+", table)(sql(s"RESTORE TABLE ${table.name} TO VERSION AS OF $commits"))

@@ -71,8 +71,7 @@ class PublishRulesSuite extends PublishedSuite {
       .get("plan")
     assert(plan.get("mode").asText == "blocked")
     assert(plan.get("remedies").elements.asScala.exists { remedy =>
-      remedy.get("sql").elements.asScala.map(_.asText).mkString("\n") ==
-        enabled.getMessageParameters.get("fix")
+      remedy.get("sql").elements.asScala.map(_.asText).toSeq == enabled.remedy.sql
     })
   }
 

@@ -73,9 +73,9 @@ class HostilePathSuite extends PublishedSuite {
     assert(on.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.ENABLED_BUT_BROKEN")
     assert(on.getMessageParameters.get("rule") == "D9")
     // The copy that the remedy makes has all rows, and no path leaves a folder.
-    val fix = on.getMessageParameters.get("fix")
-    assert(fix == unpublished.getMessageParameters.get("fix"))
-    sql(fix)
+    assert(on.remedy == unpublished.remedy)
+    assert(on.remedy.sql.nonEmpty)
+    on.remedy.sql.foreach(sql(_))
     val plain = adding(withSecret(mapped), path)
     assert(check(plain).contains("D9" -> "error"))
     refusedFor("UPGRADE_BLOCKED", "D9", plain)(IcebergWriterCompat.enable(spark, plain.name))
