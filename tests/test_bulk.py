@@ -234,7 +234,7 @@ def test_journals_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> No
     journal = tmp_path / "journal"
     for content in ("x\n", '{"format": 9}\n', '{"format": 2, "table": "t"}\n'):
         journal.write_text(content)
-        with pytest.raises(JournalError, match=r"Line 1 of the journal .*journal is no step"):
+        with pytest.raises(JournalError, match=r"Line 1 of the journal .*journal is not a step"):
             enable_all(spark, [], journal=journal)
         assert journal.read_text() == content
     with pytest.raises(JournalError, match="cannot be used"):
@@ -250,7 +250,7 @@ def test_journals_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> No
 def test_what_is_asked_wrongly(spark: SparkSession) -> None:
     with pytest.raises(TypeError, match="list"):
         enable_all(spark, "t")
-    with pytest.raises(ValueError, match="At least one"):
+    with pytest.raises(ValueError, match="parallelism must be at least 1"):
         enable_all(spark, [], parallelism=0)
     with pytest.raises(UnreadableTableError, match="no_such_catalog"):
         enable_all(spark, catalog="no_such_catalog")

@@ -350,7 +350,7 @@ def test_wrong_usage(wrong: Table, table: Table, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(TypeError, match="given as a list"):
         prove(spark, wrong.name, "duckdb")  # type: ignore[arg-type]
     table.create()
-    with pytest.raises(UnsupportedOperationException, match=f"publish 'default.{table}'"):
+    with pytest.raises(UnsupportedOperationException, match=rf'publish\(spark, "default.{table}"'):
         prove(spark, table.name)
 
     def missing(name: str) -> NoReturn:

@@ -39,7 +39,9 @@ private[contract] trait ColumnFixes { self: Fix.type =>
 
   private def addition(table: TableState, field: SchemaNode): Remedy = {
     val instead =
-      types(table).filter(_.path.startsWith(field.path)) ++
+      table.typeChangesByColumn
+        .getOrElse(field.path.head, Nil)
+        .filter(_.path.startsWith(field.path)) ++
         Seq(Change.Plain(field.path), Change.Nullable(field.path))
     addColumn(table, field.path, field.dataType, instead)
   }

@@ -154,6 +154,12 @@ final case class TableState(
 
   private[icebergwritercompat] lazy val typeChanges: Seq[Change.Type] = Fix.typeChanges(this)
 
+  /**
+   * The same by top-level column, because a wide table has one question for each of its columns.
+   */
+  private[icebergwritercompat] lazy val typeChangesByColumn: Map[String, Seq[Change.Type]] =
+    typeChanges.groupBy(_.path.head)
+
   private[icebergwritercompat] lazy val additions: Map[Vector[String], Remedy] = Fix.additions(this)
 
   /** The keys that the partition values of a file action must have. */

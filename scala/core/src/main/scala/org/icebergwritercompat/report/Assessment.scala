@@ -26,12 +26,20 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
         if (hasFiles) Fix.callEnable(table)
         else Fix.setProperty(table, table.contract.property, "true")
       Finding.of(table, violation, Severity.Info).copy(remedy = switchOn)
+    case Severity.Error if !enabled && isPlainCall(violation.remedy) =>
+      // What has to be mended first is not mended by the call that it blocks.
+      Finding.of(table, violation, Severity.Error).copy(remedy = Fix.copyInto(table))
     case severity => Finding.of(table, violation, severity)
   }
 
   /** The severity of a violation in a data file. */
   def severityOfFile(rule: FooterRule): Severity =
     if (enabled || rule == FooterRules.FootersAreReadable) Severity.Error else Severity.Warning
+
+  private def isPlainCall(remedy: Remedy): Boolean = remedy match {
+    case call: Remedy.Enable => call.drop.isEmpty
+    case _                   => false
+  }
 
   private def severity(violation: Violation): Severity =
     if (enabled) if (violation.rule.isAdvice) Severity.Warning else Severity.Error

@@ -70,8 +70,11 @@ object ProtocolRules {
         "Otherwise a reader that does not support column mapping could open the table and read " +
           "wrong or null values.",
         mappingClause
-      )
-      with FixedByActivation {
+      ) {
+
+    // Delta raises the version with the feature, and leaves a protocol that lists the feature.
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      if (table.protocol.listedFeatures(ColumnMappingFeature)) Obstacle.Blocker else Obstacle.None
 
     override def check(table: TableState): Seq[Violation] = {
       val protocol = table.protocol
@@ -91,8 +94,12 @@ object ProtocolRules {
         "Only writer version 7 has `writerFeatures`, by which writers learn that they must " +
           "support the feature.",
         mappingClause
-      )
-      with FixedByActivation {
+      ) {
+
+    // Delta raises a version, and lowers none.
+    override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
+      if (table.protocol.minWriterVersion > writerVersionOfFeatures) Obstacle.Blocker
+      else Obstacle.None
 
     override def check(table: TableState): Seq[Violation] =
       if (
@@ -200,8 +207,7 @@ object ProtocolRules {
         "Only reader version 3 has `readerFeatures`, by which readers learn that they must " +
           "support these features.",
         Clause(DeltaProtocol, "Table Features for New and Existing Tables")
-      )
-      with FixedByActivation {
+      ) {
 
     override def check(table: TableState): Seq[Violation] = {
       val needThree = table.protocol.listedFeatures.intersect(readerWriterFeatures).toSeq.sorted

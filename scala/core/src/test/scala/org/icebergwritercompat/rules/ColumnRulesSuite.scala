@@ -339,7 +339,7 @@ class ColumnRulesSuite extends StepSuite {
         Location.Column(Seq(shape.sqlPath), None, None),
         shape.sqlPath,
         s"${shape.sqlPath} is not a column of the table",
-        copy
+        look
       )
     }
 

@@ -37,12 +37,18 @@ object BrokenTables {
    */
   def begin(table: TestTable, example: RuleExample, enabled: Boolean): Unit = {
     val state = LogLines.table(LogLines.compliant, begun(example))
-    commit(table, 0)(protocolOf(state), metadataOf(state, UUID.randomUUID.toString, enabled))
+    // The feature of what comes later is there before.
+    val later = LogLines.table(state, lines(example))
+    commit(table, 0)(
+      protocolOf(state, used(later)),
+      metadataOf(state, UUID.randomUUID.toString, enabled)
+    )
   }
 
   // A rule on one version begins with what passes, so that its files fit the schema.
   private def begun(example: RuleExample): Seq[String] = example match {
-    case log: LogExample if log.rule.isInstanceOf[TableRule] =>
+    case log: LogExample
+        if log.rule.isInstanceOf[TableRule] && !log.passes.exists(_.startsWith("{\"protocol\"")) =>
       log.setUp ++ log.passes.filter(_.startsWith("{\"metaData\""))
     case _ => example.setUp
   }
@@ -97,7 +103,7 @@ object BrokenTables {
     )
   }
 
-  private def protocolOf(state: TableState): JsonNode = {
+  private def protocolOf(state: TableState, more: Set[String] = Set.empty): JsonNode = {
     val node = mapper.createObjectNode()
     node.put("minReaderVersion", state.protocol.minReaderVersion)
     node.put("minWriterVersion", state.protocol.minWriterVersion)
@@ -106,7 +112,7 @@ object BrokenTables {
       all.toSeq.sorted.foreach(feature => names.add(feature))
     }
     list("readerFeatures", state.protocol.readerFeatures)
-    list("writerFeatures", state.protocol.writerFeatures.map(_ ++ used(state)))
+    list("writerFeatures", state.protocol.writerFeatures.map(_ ++ used(state) ++ more))
     action("protocol", node)
   }
 

@@ -37,7 +37,7 @@ import scala.util.{Failure, Success, Try}
 class EveryRuleSuite extends TableSuite with Places {
 
   /** Rules whose fault is in values that are lost: who wrote what is all that can be told. */
-  private val lost: Set[String] = Set("E1f", "C14p")
+  private val lost: Set[String] = Set("E1f")
 
   /** Rules whose fault keeps Delta from reading the table, so that nothing can be copied. */
   private val unread: Set[String] =
@@ -45,17 +45,18 @@ class EveryRuleSuite extends TableSuite with Places {
 
   /** Rules that Delta keeps itself where a program commits by its interface. */
   private val byDelta: Set[String] =
-    Set("C18", "C1", "C3", "B4", "A2", "A3", "C8", "A9", "D1", "D2", "D5")
+    Set("C18", "C1", "C3", "B4", "A2", "A3", "C8", "A9", "D1", "D2", "D5", "B11")
 
   /** Rules on actions that leave no trace in the newest version; a commit alone can be refused. */
-  private val ofCommits: Set[String] = Set("B7+", "B11", "D8", "C16")
+  private val ofCommits: Set[String] = Set("B7+", "B11", "D6", "D8", "C16")
 
   /** Rules whose fault Delta itself refuses: C3 to switch anything on, C15 in a table by path. */
   private val refusedByDelta: Set[String] = Set("C3")
   private val byName: Set[String] = Set("C15")
 
-  // The vector of the example is none of a file that is there; see `test_rewrite`.
-  private val elsewhere: Set[String] = Set("D5")
+  // The vector of the example is none of a file that is there; see `test_rewrite`. What C14p moves
+  // is lost to Delta too, and only the footers tell, which a plain statement does not read first.
+  private val elsewhere: Set[String] = Set("D5", "C14p")
 
   for ((rule, i) <- V1.rules.all.zipWithIndex) RuleExamples.of(rule) match {
     case example: SqlExample =>

@@ -44,7 +44,7 @@ class RemedySuite extends TableSuite with Places {
     ("a nested type", "s STRUCT<x: TINYINT COMMENT 'of x', `y y`: ARRAY<MAP<INT, SMALLINT>>>", ""),
     ("a type without a counterpart", "v VARIANT", ""),
     ("a reserved name", "_file STRING COMMENT 'of b'", ""),
-    ("a nested name", "s STRUCT<a: INT>, `s.a` INT", ""),
+    ("a nested name", "n STRUCT<a: INT>, `n.a` INT", ""),
     (
       "a default",
       "d INT DEFAULT 1 COMMENT 'of d'",
