@@ -244,21 +244,6 @@ CHANGES = [
         5,
     ),
     Case(
-        "partitions-renamed",
-        "i INT, p STRING",
-        """
-        ROWS (1, 'a'), (2, null)
-        PUBLISH
-        ALTER TABLE {t} RENAME COLUMN p TO part
-        ALTER TABLE {t} RENAME COLUMN i TO p
-        ALTER TABLE {t} ALTER COLUMN part FIRST
-        ROWS ('b', 3), ('a', 4)
-        DELETE FROM {t} WHERE p = 1
-        """,
-        3,
-        BY_P,
-    ),
-    Case(
         "widened",
         "i INT, f FLOAT, m DECIMAL(9, 2), s STRUCT<x: INT, y: ARRAY<FLOAT>>",
         """

@@ -245,5 +245,7 @@ def test_a_partition_of_floats_stays_one(table: Table) -> None:
         spark.sql(f"ALTER TABLE {table} ALTER COLUMN p TYPE DOUBLE")
     doubles = spark.sql("SELECT 2 AS i, 0.2D AS p")
     with pytest.raises(Exception, match="C14"):
-        doubles.write.option("mergeSchema", "true").mode("append").saveAsTable(table.name)
+        doubles.write.format("delta").option("mergeSchema", "true").mode("append").saveAsTable(
+            table.name
+        )
     assert table.log.version == version

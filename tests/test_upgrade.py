@@ -163,7 +163,7 @@ def test_wrong_calls(table: Table) -> None:
         enable_iceberg_writer_compat(table.spark, table.name, drop=["rows"])
     with pytest.raises(TypeError, match="list of names"):
         enable_iceberg_writer_compat(table.spark, table.name, drop="constraints")
-    with pytest.raises(TypeError, match="name one"):
+    with pytest.raises(TypeError, match="need a table"):
         enable_iceberg_writer_compat(table.spark, rewrite=True)
     assert oracle.versions(table.folder) == [0]
 

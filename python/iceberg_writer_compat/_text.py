@@ -167,7 +167,6 @@ def source(report: Report) -> str:
         time = f" of {report.timestamp:%Y-%m-%d %H:%M:%S %Z}" if report.timestamp else ""
         parts.append(f"version {report.version}{time}")
     parts.append(f"profile {report.profile}")
-    parts += [f"contract {report.contract}"] * (report.contract is not None)
     return ", ".join(parts)
 
 
@@ -216,6 +215,8 @@ def report(value: Report, door: Door = "python") -> str:
     named = [*facts(value.facts), ("footers read", audit(value))]
     if value.kind != "history":
         named.insert(0, ("the feature", enabling(value.facts.enabling)))
+    if value.contract is not None:
+        named.insert(0, ("contract", value.contract))
     if value.statement:
         named.insert(0, ("statement", value.statement))
     lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
