@@ -120,14 +120,10 @@ class ColumnRulesSuite extends StepSuite {
     )(rule)
     val dropped = s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP DEFAULT"
 
-    refuses(rule, s"$key in ${shape.name}")(table)(
-      inactive(
-        if (isDefault) dropped
-        // A query would hand the invariant on to the copy.
-        else if (rule == NoInvariants) Fix.copyInto(table).text
-        else copy
-      )
-    )
+    // A query would hand the invariant on to the copy.
+    val copied = if (rule == NoInvariants) Fix.copyInto(table).text else copy
+
+    refuses(rule, s"$key in ${shape.name}")(table)(inactive(if (isDefault) dropped else copied))
     refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(lifecycle = Lifecycle.Enabling))(
       inactive(
         if (isDefault) dropped
@@ -145,7 +141,7 @@ class ColumnRulesSuite extends StepSuite {
           "ALTER TABLE db.t DROP FEATURE icebergWriterCompatV1",
           "; if the table needs it, drop the feature icebergWriterCompatV1"
         )
-      else inactive(copy)
+      else inactive(copied)
     }
     refuses(rule, s"$key on a new column in ${shape.name}") {
       table.copy(previous = Some(CompliantTable.of(minus(shape.schema, shape.path))))
