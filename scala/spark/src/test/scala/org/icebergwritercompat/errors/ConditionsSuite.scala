@@ -18,7 +18,7 @@ import org.icebergwritercompat.contract.{
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.{Condition, DataAction}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.{CompliantTable, DataFiles, FileRules}
+import org.icebergwritercompat.rules.{CompliantTable, DataFiles, FileRules, NameRules}
 import org.scalatest.funsuite.AnyFunSuite
 import org.icebergwritercompat.iceberg.IcebergLibrary
 
@@ -248,7 +248,9 @@ class ConditionsSuite extends AnyFunSuite {
   }
 
   test("a table that cannot be enabled gets all findings in one error") {
+    // A copy would lose them, or could not be made by names that differ in their case alone.
     val (lost, kept) = found.partition { violation =>
+      violation.rule == NameRules.NamesAreDistinct || violation.rule == NameRules.NoReservedNames ||
       violation.rule.isInstanceOf[FooterRule] && violation.remedy != Fix.copyInto(table)
     }
     val error = IcebergWriterCompatException.notCompliant(table, kept, Fix.copyInto(table))

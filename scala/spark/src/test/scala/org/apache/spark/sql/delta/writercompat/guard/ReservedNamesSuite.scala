@@ -69,7 +69,7 @@ class ReservedNamesSuite extends UpgradeTests {
       val error = refused(table)(IcebergWriterCompat.enable(spark, table.name))
       assert(error.getCondition == "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.UPGRADE_BLOCKED")
       assert(error.getMessageParameters.get("rule") == "N2")
-      assert(error.getMessageParameters.get("fix") == fix)
+      assert(error.remedy.text == fix)
       run(fix)
       upgrade(table, rewrite = true)
       assertMended(table)

@@ -564,7 +564,8 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     in(sqlite("named")) {
       val error = refused(table)(publish(table))
       assert(error.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.NO_NAME")
-      sql(error.getMessage.linesIterator.toSeq.last.stripPrefix("Run: "))
+      assert(error.remedy.sql.nonEmpty)
+      error.remedy.sql.foreach(sql(_))
       val result = publish(table)
       assert(result.get("catalog_table").asText == "namespace.name")
       val name = TableIdentifier.of("namespace", "name")

@@ -469,8 +469,8 @@ class ReportSuite extends TableSuite {
     val here = Path.of("").toAbsolutePath
     for (
       (named, told) <- Seq(
-        "." -> s"`file:$here`",
-        ".." -> s"`file:${here.getParent}`",
+        "." -> s"file:$here",
+        ".." -> s"file:${here.getParent}",
         "delta.``" -> "``"
       )
     )
@@ -481,8 +481,11 @@ class ReportSuite extends TableSuite {
         )
       ) {
         val error = intercept[AnalysisException](ask(named))
-        assert(error.getCondition == "TABLE_OR_VIEW_NOT_FOUND")
-        assert(error.getMessage.contains(s"`delta`.$told"))
+        // The second is Delta's, for a folder that is there without a log.
+        assert(
+          Seq("TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE").contains(error.getCondition)
+        )
+        assert(error.getMessage.contains(told))
       }
   }
 
@@ -510,9 +513,9 @@ class ReportSuite extends TableSuite {
     assert(
       names(json) == Set("format", "kind", "table", "location", "version", "timestamp") ++
         Set("profile", "enabled", "compliant", "statement", "facts", "columns", "findings") ++
-        Set("audit", "history", "plan")
+        Set("audit", "history", "plan", "contract")
     )
-    assert(json.get("format").asInt == 1 && json.get("kind").asText == "check")
+    assert(json.get("format").asInt == 2 && json.get("kind").asText == "check")
     assert(json.get("compliant").asBoolean && json.get("statement").isNull)
     assert(json.at("/facts/enabling/verdict").asText == "enabled")
     assert(json.at("/columns/0/physical_name").asText == "col-1")
