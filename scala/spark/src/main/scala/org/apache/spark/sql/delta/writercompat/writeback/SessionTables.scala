@@ -176,7 +176,8 @@ final class SessionTables {
   /** Removes a database without tables; false if there is none. */
   def dropDatabase(namespace: Namespace): Boolean =
     databaseExists(namespace) && {
-      if (catalog.listTables(namespace.level(0)).nonEmpty)
+      // The session lists its temporary views in every database.
+      if (catalog.externalCatalog.listTables(namespace.level(0)).nonEmpty)
         throw new NamespaceNotEmptyException("Namespace is not empty: %s", namespace)
       catalog.dropDatabase(namespace.level(0), ignoreIfNotExists = true, cascade = false)
       true
