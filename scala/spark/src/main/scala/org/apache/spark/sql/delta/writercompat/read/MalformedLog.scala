@@ -113,7 +113,7 @@ object MalformedLog {
   private def isOfValues(e: Throwable): Boolean = causesOf(e).exists {
     case _: JsonProcessingException | _: MappingException | _: ClassCastException |
         _: NullPointerException | _: MatchError | _: IllegalArgumentException |
-        _: NoSuchElementException | _: URISyntaxException =>
+        _: NoSuchElementException | _: URISyntaxException | _: ArithmeticException =>
       true
     // A file that is no Parquet file.
     case e => e.getClass == classOf[RuntimeException]
