@@ -1,7 +1,6 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.model
 
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree}
 import org.scalatest.funsuite.AnyFunSuite
 
 class FileStatisticsSuite extends AnyFunSuite {
