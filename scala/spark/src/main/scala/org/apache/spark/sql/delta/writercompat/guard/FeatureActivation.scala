@@ -6,6 +6,7 @@ import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.contract.{TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.rules.{FileRules, SchemaRules}
+import org.icebergwritercompat.upgrade.FileUpgrade
 import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
 import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
@@ -23,6 +24,21 @@ sealed trait FeatureActivation {
 
   /** The violations found in the footers of the data files; opens every file. */
   def inFooters(spark: SparkSession, table: TableState): Seq[Violation]
+
+  /**
+   * The violations in the footers of the data files that writing the rows to new files does not
+   * mend; opens every file.
+   *
+   * @param before
+   *   the table without the feature, by which its files are read
+   * @param table
+   *   the table with the feature
+   */
+  def notMendedByRewrite(
+      spark: SparkSession,
+      before: TableState,
+      table: TableState
+  ): Seq[Violation]
 }
 
 object FeatureActivation {
@@ -70,6 +86,12 @@ object FeatureActivation {
     override def findings(table: TableState): Seq[Violation] = Nil
 
     override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] = Nil
+
+    override def notMendedByRewrite(
+        spark: SparkSession,
+        before: TableState,
+        table: TableState
+    ): Seq[Violation] = Nil
   }
 
   /**
@@ -90,6 +112,17 @@ object FeatureActivation {
 
     override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] =
       DataFileAudit.run(spark, transaction.snapshot, table).findings.map(_.violation)
+
+    override def notMendedByRewrite(
+        spark: SparkSession,
+        before: TableState,
+        table: TableState
+    ): Seq[Violation] =
+      DataFileAudit
+        .run(spark, transaction.snapshot, before)
+        .findings
+        .filterNot(found => FileUpgrade.rewriteResolves(before, found.rule))
+        .map(found => found.violation.copy(remedy = found.rule.remedy(table)))
 
     private def provenance: FileRules.Provenance =
       FileHistory.provenance(transaction.deltaLog, transaction.catalogTable, transaction.snapshot)

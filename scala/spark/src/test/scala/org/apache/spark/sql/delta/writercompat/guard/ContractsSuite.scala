@@ -2,6 +2,7 @@ package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
+import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -198,6 +199,37 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     }
     val copied = java.nio.file.Path.of(s"${folder}_iceberg")
     assertIsToy(TestTable(s"delta.`$copied`", copied))
+  }
+
+  test("what refusals to publish offer switches it on") {
+    def refusal(table: TestTable) =
+      intercept[IcebergWriterCompatException](SparkPublishing.of(spark, table.name).publish())
+    val folder = SharedSpark.freshFolder().resolve("a#b")
+    val odd = TestTable(s"delta.`$folder`", folder)
+    sql(s"CREATE TABLE ${odd.name} USING delta TBLPROPERTIES ($toyIsOn) AS SELECT 1 AS a")
+    val ofFolder = refusal(odd)
+    assert(ofFolder.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOLDER")
+    val copying = s"CREATE TABLE copy_to_publish USING delta TBLPROPERTIES ($toyIsOn) AS SELECT"
+    assert(ofFolder.remedy.sql.map(_.take(copying.length)) == Seq(copying))
+    Offered.run(spark, ofFolder.remedy)
+    val copy = TestTable("copy_to_publish", SharedSpark.warehouse.resolve("copy_to_publish"))
+    assertIsToy(copy)
+    assert(SparkPublishing.of(spark, copy.name).publish().deltaVersion == 0)
+    sql(s"DROP TABLE ${copy.name}")
+    val off = managed()
+    sql(
+      s"CREATE TABLE ${off.name} (a INT) USING delta " +
+        "TBLPROPERTIES ('delta.feature.toyWriterCompat' = 'supported')"
+    )
+    val ofProperty = refusal(off)
+    assert(ofProperty.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FEATURE_OFF")
+    Offered.run(spark, ofProperty.remedy)
+    assertIsToy(off)
+    SparkPublishing.of(spark, off.name).publish()
+    val wrong = refused(off) {
+      sql(s"ALTER TABLE ${off.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'yes')")
+    }
+    assert(wrong.getMessageParameters.get("contract") == "toyWriterCompat")
   }
 
   test("reports say by which contract a table is guarded") {

@@ -162,7 +162,11 @@ class ReservedNamesSuite extends UpgradeTests {
       IcebergWriterCompat.upgrade(spark, broken.name, "auto", false, new JArrayList[String], null)
     )
     assert(!result.get("changed").asBoolean)
-    assert(result.get("warnings").get(0).asText.endsWith(finding.remedy.sql.last))
+    val warning = result.get("warnings").get(0)
+    assert(warning.get("text").asText.startsWith("N2: "))
+    val offered = warning.get("remedy")
+    assert(offered.get("sql").get(0).asText == finding.remedy.sql.head)
+    assert(offered.get("python").get(0).asText == s"spark.sql(\"${finding.remedy.sql.head}\")")
     // The table remains writable.
     sql(s"DELETE FROM ${broken.name} WHERE id = 0")
     val copyOfIt = intercept[IcebergWriterCompatException] {
