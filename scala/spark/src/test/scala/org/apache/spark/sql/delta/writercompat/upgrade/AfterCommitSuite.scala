@@ -1,8 +1,7 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.upgrade
 
 import org.apache.spark.sql.delta.TransactionExecutionObserver
 import org.apache.spark.sql.delta.writercompat.RecordingObserver
-import org.apache.spark.sql.delta.writercompat.upgrade.UpgradeTests
 
 import scala.util.Try
 
