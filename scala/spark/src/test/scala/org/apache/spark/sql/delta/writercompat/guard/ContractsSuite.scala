@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat.guard
 
+import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
@@ -12,6 +13,8 @@ import org.icebergwritercompat.rules.SchemaRules
 import org.icebergwritercompat.testing.{SecondContract, SharedSpark, TestTable}
 import org.scalatest.BeforeAndAfterAll
 
+import java.net.URI
+
 /** A second contract, which is one value: version 1 with SMALLINT, TINYINT and other types. */
 class ContractsSuite extends TableSuite with BeforeAndAfterAll {
 
@@ -20,6 +23,7 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
   private val toy = V1.contract.copy(
     feature = "toyWriterCompat",
     property = property,
+    formatVersion = 1,
     features = V1.contract.features
       .copy(allowed = V1.contract.features.allowed - V1.contract.feature + "toyWriterCompat"),
     rules = V1.rules.without(SchemaRules.TypesAreSupported)
@@ -214,7 +218,6 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     Offered.run(spark, ofFolder.remedy)
     val copy = TestTable("copy_to_publish", SharedSpark.warehouse.resolve("copy_to_publish"))
     assertIsToy(copy)
-    assert(SparkPublishing.of(spark, copy.name).publish().deltaVersion == 0)
     sql(s"DROP TABLE ${copy.name}")
     val off = managed()
     sql(
@@ -225,7 +228,10 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     assert(ofProperty.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FEATURE_OFF")
     Offered.run(spark, ofProperty.remedy)
     assertIsToy(off)
-    SparkPublishing.of(spark, off.name).publish()
+    val published = SparkPublishing.of(spark, off.name).publish()
+    // The contract decides by which version of Iceberg's format.
+    val metadata = new ObjectMapper().readTree(new URI(published.metadataLocation).toURL)
+    assert(metadata.get("format-version").asInt == 1)
     val wrong = refused(off) {
       sql(s"ALTER TABLE ${off.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'yes')")
     }
