@@ -26,20 +26,26 @@ sealed trait FeatureActivation {
   def inFooters(spark: SparkSession, table: TableState): Seq[Violation]
 
   /**
-   * The violations in the footers of the data files that writing the rows to new files does not
-   * mend; opens every file.
+   * What the footers of the data files tell of a table that is refused already; opens every file,
+   * and once.
    *
    * @param before
    *   the table without the feature, by which its files are read
    * @param table
    *   the table with the feature
    */
-  def notMendedByRewrite(
-      spark: SparkSession,
-      before: TableState,
-      table: TableState
-  ): Seq[Violation]
+  def besides(spark: SparkSession, before: TableState, table: TableState): FooterViolations
 }
+
+/**
+ * Violations in the footers of data files.
+ *
+ * @param notMended
+ *   those that writing the rows to new files does not mend
+ * @param all
+ *   those for which the table would be refused next
+ */
+final case class FooterViolations(notMended: Seq[Violation], all: Seq[Violation])
 
 object FeatureActivation {
 
@@ -87,11 +93,11 @@ object FeatureActivation {
 
     override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] = Nil
 
-    override def notMendedByRewrite(
+    override def besides(
         spark: SparkSession,
         before: TableState,
         table: TableState
-    ): Seq[Violation] = Nil
+    ): FooterViolations = FooterViolations(Nil, Nil)
   }
 
   /**
@@ -113,16 +119,22 @@ object FeatureActivation {
     override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] =
       DataFileAudit.run(spark, transaction.snapshot, table).findings.map(_.violation)
 
-    override def notMendedByRewrite(
+    override def besides(
         spark: SparkSession,
         before: TableState,
         table: TableState
-    ): Seq[Violation] =
-      DataFileAudit
-        .run(spark, transaction.snapshot, before)
-        .findings
-        .filterNot(found => FileUpgrade.rewriteResolves(before, found.rule))
-        .map(found => found.violation.copy(remedy = found.rule.remedy(table)))
+    ): FooterViolations = {
+      val snapshot = transaction.snapshot
+      val questions = Seq(before, table).map(DataFileAudit.question(_, snapshot.numOfFiles))
+      val (asItIs, withFeature) =
+        DataFileAudit.run(spark, snapshot, table, questions.head.and(questions.last), None)
+      FooterViolations(
+        asItIs.findings
+          .filterNot(found => FileUpgrade.rewriteResolves(before, found.rule))
+          .map(found => found.violation.copy(remedy = found.rule.remedy(table))),
+        withFeature.findings.map(_.violation)
+      )
+    }
 
     private def provenance: FileRules.Provenance =
       FileHistory.provenance(transaction.deltaLog, transaction.catalogTable, transaction.snapshot)

@@ -504,12 +504,10 @@ class GuardedTransaction(
     if (found.isEmpty) Enforcement.refuseAll(table, plan.inFooters(spark, table))
     // What no rewrite mends is named together with the rest: the call that is offered would be
     // refused for it.
-    else
-      Enforcement.refuseAll(
-        table,
-        found ++ plan.notMendedByRewrite(spark, before, table),
-        later = plan.inFooters(spark, table)
-      )
+    else {
+      val footers = plan.besides(spark, before, table)
+      Enforcement.refuseAll(table, found ++ footers.notMended, later = footers.all)
+    }
   }
 
   /** Refuses RESTORE to a version with the feature whose files break rules. */
