@@ -155,7 +155,7 @@ def with_marker(table: Table) -> None:
 
 def data_file(table: Table) -> Path:
     """The only data file."""
-    (file,) = table.folder.glob("*.parquet")
+    (file,) = (f for f in table.folder.rglob("*.parquet") if "_delta_log" not in f.parts)
     return file
 
 
