@@ -15,6 +15,7 @@ lazy val root = (project in file("."))
   .settings(publish / skip := true)
 
 // sbt runs one JVM with tests at a time, and compiles meanwhile.
-val testAll = taskKey[Unit]("Every test on one Spark line, and a few on other Spark lines and Deltas.")
+val testAll =
+  taskKey[Unit]("Every test on one Spark line, and a few on other Spark lines and Deltas.")
 
 testAll := LineProjects.allTests(lines).value

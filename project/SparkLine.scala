@@ -69,5 +69,5 @@ object SparkLine {
   val all: Seq[SparkLine] = Seq(spark40, spark41, spark42)
 
   /** The line that all tests run on. */
-  val tested: SparkLine = spark41
+  val tested = spark41
 }

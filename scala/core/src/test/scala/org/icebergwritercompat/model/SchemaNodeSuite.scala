@@ -2,6 +2,7 @@ package org.icebergwritercompat.model
 
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.rules.CompliantTable
 import org.icebergwritercompat.rules.CompliantTable.withIds
 import org.scalatest.funsuite.AnyFunSuite
 

@@ -47,8 +47,9 @@ object UpgradedMetadata {
     val configured = metadata.copy(
       schemaString = (if (widening) widened(schema) else schema).json,
       // Delta's own update of metadata leaves the versions out too.
-      configuration = metadata.configuration -- contract.superseded -- WriterCompat.ProtocolVersions ++
-        contract.requiredProperties + (contract.property -> "true")
+      configuration =
+        metadata.configuration -- contract.superseded -- WriterCompat.ProtocolVersions ++
+          contract.requiredProperties + (contract.property -> "true")
     )
     PhysicalNames.assigned(configured)
   }
