@@ -14,6 +14,7 @@ import org.icebergwritercompat.testing.{SecondContract, SharedSpark, TestTable}
 import org.scalatest.BeforeAndAfterAll
 
 import java.net.URI
+import java.nio.file.Path
 
 /** A second contract, which is one value: version 1 with SMALLINT, TINYINT and other types. */
 class ContractsSuite extends TableSuite with BeforeAndAfterAll {
@@ -201,7 +202,7 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
       assert(convert.getMessageParameters.get("setting") == default)
       Offered.run(spark, convert.remedy)
     }
-    val copied = java.nio.file.Path.of(s"${folder}_iceberg")
+    val copied = Path.of(s"${folder}_iceberg")
     assertIsToy(TestTable(s"delta.`$copied`", copied))
   }
 
@@ -230,7 +231,8 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
     assertIsToy(off)
     val published = SparkPublishing.of(spark, off.name).publish()
     // The contract decides by which version of Iceberg's format.
-    val metadata = new ObjectMapper().readTree(new URI(published.metadataLocation).toURL)
+    val file = Path.of(new URI(published.metadataLocation).getPath)
+    val metadata = new ObjectMapper().readTree(file.toFile)
     assert(metadata.get("format-version").asInt == 1)
     val wrong = refused(off) {
       sql(s"ALTER TABLE ${off.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'yes')")
