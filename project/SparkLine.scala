@@ -9,11 +9,14 @@ import sbt._
  *   the Scala release that Spark line is built with
  * @param icebergRuntime
  *   Iceberg's own connector for this line, which the tests of Python read published tables with
+ * @param suites
+ *   the suites that `testAll` runs on this line; all others are only compiled
  */
 final case class SparkLine(
     spark: String,
     scala: String,
-    icebergRuntime: Option[String] = None
+    icebergRuntime: Option[String] = None,
+    suites: Seq[String] = Seq("*SmokeSuite")
 ) {
 
   /** The short name users know, such as `4.1`. */
@@ -55,7 +58,16 @@ object SparkLine {
       icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13")
     )
 
-  val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")
+  // KernelConnectorSuite is about what only Spark 4.2 has.
+  val spark42: SparkLine =
+    SparkLine(
+      spark = "4.2.0",
+      scala = "2.13.18",
+      suites = Seq("*SmokeSuite", "*KernelConnectorSuite")
+    )
 
   val all: Seq[SparkLine] = Seq(spark40, spark41, spark42)
+
+  /** The line that all tests run on. */
+  val tested = spark41
 }
