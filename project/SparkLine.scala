@@ -9,11 +9,15 @@ import sbt._
  *   the Scala release that Spark line is built with
  * @param icebergRuntime
  *   Iceberg's own connector for this line, which the tests of Python read published tables with
+ * @param s3
+ *   the S3 client for the tests of Python: the release of Hadoop that this line ships, and the AWS
+ *   SDK that this release is built with
  */
 final case class SparkLine(
     spark: String,
     scala: String,
-    icebergRuntime: Option[String] = None
+    icebergRuntime: Option[String] = None,
+    s3: Option[S3Client] = None
 ) {
 
   /** The short name users know, such as `4.1`. */
@@ -27,6 +31,9 @@ final case class SparkLine(
   /** The sbt project that builds this line, such as `spark41`. */
   val projectId: String = "spark" + name.replace(".", "")
 }
+
+/** Releases of `hadoop-aws` and of the AWS SDK. */
+final case class S3Client(hadoop: String, sdk: String)
 
 /** The lines this project supports. */
 object SparkLine {
@@ -52,7 +59,8 @@ object SparkLine {
     SparkLine(
       spark = "4.1.3",
       scala = "2.13.17",
-      icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13")
+      icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13"),
+      s3 = Some(S3Client(hadoop = "3.4.2", sdk = "2.29.52"))
     )
 
   val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")

@@ -23,7 +23,7 @@ class CountingFileSystem extends ElsewhereFileSystem {
     throw new UnsupportedOperationException(s"$handle is not counted")
 }
 
-/** The same as Delta's log store asks for it. */
+/** The same for `FileContext`. */
 class CountingAbstractFileSystem(uri: URI, conf: Configuration)
     extends ElsewhereAbstractFileSystem(uri, conf, new CountingFileSystem, "counting")
 
@@ -32,7 +32,8 @@ object CountingFileSystem {
   /** What lets Hadoop find it. */
   val confs: Seq[(String, String)] = Seq(
     "fs.counting.impl" -> classOf[CountingFileSystem].getName,
-    "fs.AbstractFileSystem.counting.impl" -> classOf[CountingAbstractFileSystem].getName
+    "fs.AbstractFileSystem.counting.impl" -> classOf[CountingAbstractFileSystem].getName,
+    "spark.icebergWriterCompat.exclusive.counting" -> "rename"
   )
 
   private val opened = new ConcurrentLinkedQueue[(String, Seq[String])]
