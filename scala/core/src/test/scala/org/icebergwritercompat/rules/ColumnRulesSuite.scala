@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Fix, Lifecycle, ProtocolState, Rule, TableRule}
+import org.icebergwritercompat.contract.{Lifecycle, ProtocolState, Rule, TableRule}
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable.{features, shapes, Shape}
 import org.icebergwritercompat.rules.SchemaRules._
@@ -121,7 +121,8 @@ class ColumnRulesSuite extends StepSuite {
     val dropped = s"ALTER TABLE db.t ALTER COLUMN ${shape.sqlPath} DROP DEFAULT"
 
     // A query would hand the invariant on to the copy.
-    val copied = if (rule == NoInvariants) Fix.copyInto(table).text else copy
+    val kept = table.nodesByPath(shape.path.toVector).dataType.sql
+    val copied = if (rule == NoInvariants) shape.copyWith(kept) else copy
 
     refuses(rule, s"$key in ${shape.name}")(table)(inactive(if (isDefault) dropped else copied))
     refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(lifecycle = Lifecycle.Enabling))(

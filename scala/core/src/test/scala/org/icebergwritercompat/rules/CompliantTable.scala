@@ -25,25 +25,69 @@ object CompliantTable {
    *   the id this field gets
    * @param highest
    *   the highest id the schema gets
+   * @param casts
+   *   the columns of a query that casts the field to the type `?`
    */
-  final case class Shape(name: String, ddl: String, path: Seq[String], id: Long, highest: Long) {
+  final case class Shape(
+      name: String,
+      ddl: String,
+      path: Seq[String],
+      id: Long,
+      highest: Long,
+      casts: String
+  ) {
     def schema: StructType = withIds(StructType.fromDDL(ddl))
     def sqlPath: String = path.mkString(".")
     def location: Location = Location.Column(path, Some(id), Some(s"col-$id"))
+
+    /** The statement that copies the table and gives the field another type. */
+    def copyWith(dataType: String): String =
+      "CREATE TABLE db.t_iceberg USING delta TBLPROPERTIES " +
+        "('delta.enableIcebergWriterCompatV1' = 'true') AS SELECT " +
+        casts.replace("?", dataType) + " FROM db.t"
   }
 
   val shapes: Seq[Shape] = Seq(
-    Shape("a flat schema", "a INT, b STRING", Seq("b"), id = 2, highest = 2),
-    Shape("a nested struct", "s STRUCT<x: INT, y: STRUCT<z: DATE>>", Seq("s", "y", "z"), 4, 4),
-    Shape("an array", "l ARRAY<STRUCT<x: INT>>", Seq("l", "element", "x"), 3, 3),
-    Shape("a map value", "m MAP<STRING, STRUCT<x: INT>>", Seq("m", "value", "x"), 4, 4),
-    Shape("a map key", "m MAP<STRUCT<x: INT>, INT>", Seq("m", "key", "x"), 3, 4),
+    Shape("a flat schema", "a INT, b STRING", Seq("b"), 2, 2, "a, CAST(b AS ?) AS b"),
+    Shape(
+      "a nested struct",
+      "s STRUCT<x: INT, y: STRUCT<z: DATE>>",
+      Seq("s", "y", "z"),
+      id = 4,
+      highest = 4,
+      "CAST(s AS STRUCT<x: INT, y: STRUCT<z: ?>>) AS s"
+    ),
+    Shape(
+      "an array",
+      "l ARRAY<STRUCT<x: INT>>",
+      Seq("l", "element", "x"),
+      id = 3,
+      highest = 3,
+      "CAST(l AS ARRAY<STRUCT<x: ?>>) AS l"
+    ),
+    Shape(
+      "a map value",
+      "m MAP<STRING, STRUCT<x: INT>>",
+      Seq("m", "value", "x"),
+      id = 4,
+      highest = 4,
+      "CAST(m AS MAP<STRING, STRUCT<x: ?>>) AS m"
+    ),
+    Shape(
+      "a map key",
+      "m MAP<STRUCT<x: INT>, INT>",
+      Seq("m", "key", "x"),
+      id = 3,
+      highest = 4,
+      "CAST(m AS MAP<STRUCT<x: ?>, INT>) AS m"
+    ),
     Shape(
       "collections in collections",
       "m MAP<INT, ARRAY<ARRAY<STRUCT<x: INT>>>>",
       Seq("m", "value", "element", "element", "x"),
       id = 6,
-      highest = 6
+      highest = 6,
+      "CAST(m AS MAP<INT, ARRAY<ARRAY<STRUCT<x: ?>>>>) AS m"
     )
   )
 

@@ -1,7 +1,7 @@
 package org.icebergwritercompat.rules
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Fix, TableState}
+import org.icebergwritercompat.contract.TableState
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.SchemaRules._
@@ -212,7 +212,7 @@ class SchemaRulesSuite extends RuleSuite {
       expect(
         "UNSUPPORTED_DATA_TYPE",
         shape.location,
-        Fix.copyInto(broken(shape)(_.copy(dataType = dataType))).text
+        shape.copyWith(nearest)
       )("column" -> shape.sqlPath, "type" -> dataType.sql, "nearest" -> nearest)
     }
 

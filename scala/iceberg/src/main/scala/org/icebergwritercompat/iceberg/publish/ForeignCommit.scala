@@ -1,6 +1,7 @@
 package org.icebergwritercompat.iceberg.publish
 
 import org.apache.iceberg._
+import org.icebergwritercompat.iceberg.metadata.EngineKeys
 import org.icebergwritercompat.iceberg.target.{Damage, StagedOperations}
 
 import scala.collection.mutable
@@ -40,18 +41,6 @@ object ForeignCommit {
 
   private val filesNamed = 5
 
-  // How writers call themselves in the summaries of their snapshots.
-  private val names = Seq(
-    "engine-name",
-    "engine-version",
-    "iceberg-version",
-    "pyiceberg-version",
-    "app-id",
-    "spark.app.id",
-    "flink.job-id",
-    "trino_query_id"
-  )
-
   private def some(files: Seq[String]): String = {
     val more = if (files.size > filesNamed) s" and ${files.size - filesNamed} more" else ""
     if (files.isEmpty) "none named" else files.take(filesNamed).mkString(", ") + more
@@ -73,7 +62,7 @@ object ForeignCommit {
       lost: Option[String]
   ): ForeignCommit = {
     val summary = snapshot.summary.asScala
-    val named = names.flatMap(key => summary.get(key).map(value => s"$key $value"))
+    val named = EngineKeys.all.flatMap(key => summary.get(key).map(value => s"$key $value"))
     val changes = Try {
       val readable = new BaseTable(new StagedOperations(table, operations), table.location)
       val found = SnapshotChanges.builderFor(readable).snapshot(snapshot).build()

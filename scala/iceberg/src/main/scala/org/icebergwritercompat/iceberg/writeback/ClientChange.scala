@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg._
 import org.apache.iceberg.io.FileIO
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.metadata.ClientProperties
+import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
 import org.icebergwritercompat.iceberg.source._
 import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory}
@@ -136,7 +136,7 @@ final class ClientChange(table: String) {
       else "set properties"
     }
     val summary = made.lastOption.fold(Map.empty[String, String])(_.summary.asScala.toMap)
-    val told = engineKeys.flatMap(key => summary.get(key).map(key -> _)).toMap
+    val told = EngineKeys.all.flatMap(key => summary.get(key).map(key -> _)).toMap
     val snapshot = current(updated).map(s => "snapshot-id" -> s.snapshotId.toString)
     ClientOperation(name, told ++ snapshot)
   }
@@ -392,16 +392,4 @@ object ClientChange {
     case types.Type.TypeID.FIXED => "binary"
     case _ => "a type of Iceberg's format version 2 that is no time, uuid or fixed"
   }
-
-  // What engines say of themselves in a summary.
-  private val engineKeys = Seq(
-    "engine-name",
-    "engine-version",
-    "iceberg-version",
-    "pyiceberg-version",
-    "app-id",
-    "spark.app.id",
-    "flink.job-id",
-    "trino_query_id"
-  )
 }

@@ -15,8 +15,6 @@ import java.util.Locale
 object FeatureRegistry
     extends WovenClass("org.apache.spark.sql.delta.TableFeature$", classOf[DeltaThrowable]) {
 
-  private val method = "allSupportedFeaturesMap"
-
   /** Called at the end of `TableFeature.allSupportedFeaturesMap`. */
   def withWriterCompat(features: Map[String, TableFeature]): Map[String, TableFeature] =
     features ++ WriterCompatTableFeature.all.map { feature =>
@@ -32,21 +30,15 @@ object FeatureRegistry
   private val mapType = Type.getType(classOf[Map[_, _]])
 
   // A call is added before each return of the method.
-  override protected def changing(
-      access: Int,
-      name: String,
-      descriptor: String,
-      next: MethodVisitor,
-      changes: () => Unit
-  ): MethodVisitor =
-    if (name != method || descriptor != Type.getMethodDescriptor(mapType)) next
+  override protected def changing(method: WovenMethod): MethodVisitor =
+    if (!method.is("allSupportedFeaturesMap", mapType)) method.writer
     else
-      new MethodVisitor(Opcodes.ASM9, next) {
+      new MethodVisitor(Opcodes.ASM9, method.writer) {
         override def visitInsn(opcode: Int): Unit = {
           // The call replaces a map on the stack by a map, so no frame changes.
           if (opcode == Opcodes.ARETURN) {
-            changes()
-            call(next, "withWriterCompat", Type.getMethodDescriptor(mapType, mapType))
+            method.changed()
+            call(method.writer, "withWriterCompat", Type.getMethodDescriptor(mapType, mapType))
           }
           super.visitInsn(opcode)
         }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.delta.writercompat.feature
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes, Type}
 
 import java.lang.invoke.MethodHandles
 import scala.util.Using
@@ -53,6 +53,30 @@ private[writercompat] object Weaving {
 }
 
 /**
+ * A method of a class that is changed.
+ *
+ * @param writer
+ *   writes the method
+ * @param changed
+ *   to be called for each change
+ */
+private[writercompat] final class WovenMethod(
+    access: Int,
+    name: String,
+    val descriptor: String,
+    val writer: MethodVisitor,
+    val changed: () => Unit
+) {
+
+  /** Whether it has no object. */
+  def isStatic: Boolean = (access & Opcodes.ACC_STATIC) != 0
+
+  /** Whether it is the method of this name, result and parameters. */
+  def is(name: String, result: Type, parameters: Type*): Boolean =
+    this.name == name && descriptor == Type.getMethodDescriptor(result, parameters: _*)
+}
+
+/**
  * A class of Delta with one change: a call of a method of the object that extends this.
  *
  * @param target
@@ -82,27 +106,14 @@ abstract class WovenClass(target: String, neighbour: Class[_]) {
   private[writercompat] final def weave(original: Array[Byte]): Array[Byte] = {
     var places = 0
     val changed = Weaving.methods(original) { (access, name, descriptor, next) =>
-      changing(access, name, descriptor, next, () => places += 1)
+      changing(new WovenMethod(access, name, descriptor, next, () => places += 1))
     }
     if (places != 1) throw new IllegalStateException(s"$target has $places places to change, not 1")
     changed
   }
 
-  /**
-   * The visitor of a method.
-   *
-   * @param next
-   *   the visitor that writes it
-   * @param changes
-   *   to be called for each change
-   */
-  protected def changing(
-      access: Int,
-      name: String,
-      descriptor: String,
-      next: MethodVisitor,
-      changes: () => Unit
-  ): MethodVisitor
+  /** What reads a method and writes it changed; `method.writer` if it stays as it is. */
+  protected def changing(method: WovenMethod): MethodVisitor
 
   /** Writes a call of a method of this object. */
   protected final def call(visitor: MethodVisitor, method: String, descriptor: String): Unit =

@@ -2,7 +2,7 @@ package org.apache.spark.sql.delta.writercompat.guard
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.commands.{ConvertToDeltaCommand, DeltaCommand}
-import org.apache.spark.sql.delta.writercompat.feature.WovenClass
+import org.apache.spark.sql.delta.writercompat.feature.{WovenClass, WovenMethod}
 import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 
@@ -35,28 +35,17 @@ object ConvertGuard
   private val session = Type.getType(classOf[SparkSession])
 
   // A call is added at the start of the method.
-  override protected def changing(
-      access: Int,
-      name: String,
-      descriptor: String,
-      next: MethodVisitor,
-      changes: () => Unit
-  ): MethodVisitor =
-    if (
-      name != "run" || descriptor != Type.getMethodDescriptor(
-        Type.getType(classOf[Seq[_]]),
-        session
-      )
-    ) next
+  override protected def changing(method: WovenMethod): MethodVisitor =
+    if (!method.is("run", Type.getType(classOf[Seq[_]]), session)) method.writer
     else
-      new MethodVisitor(Opcodes.ASM9, next) {
+      new MethodVisitor(Opcodes.ASM9, method.writer) {
         override def visitCode(): Unit = {
-          changes()
+          method.changed()
           super.visitCode()
           super.visitVarInsn(Opcodes.ALOAD, 0)
           super.visitVarInsn(Opcodes.ALOAD, 1)
           call(
-            next,
+            method.writer,
             "beforeConvert",
             Type.getMethodDescriptor(Type.VOID_TYPE, Type.getType(classOf[Object]), session)
           )

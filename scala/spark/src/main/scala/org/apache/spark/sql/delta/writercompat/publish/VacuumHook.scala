@@ -5,7 +5,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{DeltaCommand, VacuumCommand, VacuumCommandImpl}
-import org.apache.spark.sql.delta.writercompat.feature.WovenClass
+import org.apache.spark.sql.delta.writercompat.feature.{WovenClass, WovenMethod}
 import org.apache.spark.util.{Clock, SerializableConfiguration}
 import org.apache.xbean.asm9.{MethodVisitor, Opcodes, Type}
 import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, TableStates}
@@ -25,7 +25,7 @@ object VacuumHook
       classOf[DeltaCommand]
     ) {
 
-  private val method = "getValidFilesFromSnapshot"
+  private val replaced = "getValidFilesFromSnapshot"
   private val target = "org/apache/spark/sql/delta/commands/VacuumCommand$"
 
   /** Called by VACUUM in place of Delta's method for the files that must stay. */
@@ -61,14 +61,8 @@ object VacuumHook
   }
 
   // One call goes here, with more arguments.
-  override protected def changing(
-      access: Int,
-      name: String,
-      descriptor: String,
-      next: MethodVisitor,
-      changes: () => Unit
-  ): MethodVisitor =
-    new MethodVisitor(Opcodes.ASM9, next) {
+  override protected def changing(method: WovenMethod): MethodVisitor =
+    new MethodVisitor(Opcodes.ASM9, method.writer) {
       override def visitMethodInsn(
           opcode: Int,
           owner: String,
@@ -76,25 +70,24 @@ object VacuumHook
           calledDescriptor: String,
           isInterface: Boolean
       ): Unit =
-        if (owner != target || called != method)
+        if (owner != target || called != replaced)
           super.visitMethodInsn(opcode, owner, called, calledDescriptor, isInterface)
         else {
-          changes()
-          val isStatic = (access & Opcodes.ACC_STATIC) != 0
-          super.visitVarInsn(Opcodes.ALOAD, parameter(descriptor, isStatic, tableType))
-          super.visitVarInsn(Opcodes.ILOAD, parameter(descriptor, isStatic, Type.BOOLEAN_TYPE))
-          call(next, "validFiles", extended(calledDescriptor))
+          method.changed()
+          super.visitVarInsn(Opcodes.ALOAD, parameter(method, tableType))
+          super.visitVarInsn(Opcodes.ILOAD, parameter(method, Type.BOOLEAN_TYPE))
+          call(method.writer, "validFiles", extended(calledDescriptor))
         }
     }
 
   private val tableType = Type.getType(classOf[DeltaTableV2])
 
   /** Where the one parameter of this type is among the local variables. */
-  private def parameter(descriptor: String, isStatic: Boolean, wanted: Type): Int = {
-    val types = Type.getArgumentTypes(descriptor).toSeq
+  private def parameter(method: WovenMethod, wanted: Type): Int = {
+    val types = Type.getArgumentTypes(method.descriptor).toSeq
     if (types.count(_ == wanted) != 1)
-      throw new IllegalStateException(s"$target calls $method where $wanted is not told")
-    (if (isStatic) 0 else 1) + types.takeWhile(_ != wanted).map(_.getSize).sum
+      throw new IllegalStateException(s"$target calls $replaced where $wanted is not told")
+    (if (method.isStatic) 0 else 1) + types.takeWhile(_ != wanted).map(_.getSize).sum
   }
 
   // What was the object of the call comes first.

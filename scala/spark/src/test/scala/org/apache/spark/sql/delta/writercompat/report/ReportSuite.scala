@@ -468,10 +468,10 @@ class ReportSuite extends TableSuite {
   test("the current folder and its parent are paths, and no path is no table") {
     val here = Path.of("").toAbsolutePath
     for (
-      (named, told) <- Seq(
-        "." -> s"file:$here",
-        ".." -> s"file:${here.getParent}",
-        "delta.``" -> "``"
+      (named, told, expected) <- Seq(
+        (".", s"file:$here", "DELTA_MISSING_DELTA_TABLE"),
+        ("..", s"file:${here.getParent}", "DELTA_MISSING_DELTA_TABLE"),
+        ("delta.``", "``", "TABLE_OR_VIEW_NOT_FOUND")
       )
     )
       for (
@@ -481,10 +481,7 @@ class ReportSuite extends TableSuite {
         )
       ) {
         val error = intercept[AnalysisException](ask(named))
-        // The second is Delta's, for a folder that is there without a log.
-        assert(
-          Seq("TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE").contains(error.getCondition)
-        )
+        assert(error.getCondition == expected)
         assert(error.getMessage.contains(told))
       }
   }
