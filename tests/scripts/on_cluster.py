@@ -5,6 +5,7 @@ Arguments: a warehouse; the address of the master.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -21,14 +22,14 @@ from iceberg_writer_compat import (
 from sessions import local_builder
 
 warehouse, master = Path(sys.argv[1]), sys.argv[2]
+# `prove` needs numpy and pyarrow on the executors.
+os.environ["PYSPARK_PYTHON"] = sys.executable
 builder = (
     local_builder(warehouse)
     .master(master)
     .config("spark.executor.memory", "512m")
     .config("spark.executor.cores", "1")
     .config("spark.ui.enabled", "false")
-    # `prove` needs numpy and pyarrow on the executors.
-    .config("spark.pyspark.python", sys.executable)
 )
 spark = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
 spark.sparkContext.setLogLevel("OFF")

@@ -100,7 +100,8 @@ assert publish(spark, "db.fresh").snapshots == 2
 assert_published("db.fresh")
 
 # After each commit: the commit is made, and the problem is named.
-created("db.hooked", ", 'icebergWriterCompat.publish' = 'true'")
+created("db.hooked")
+spark.sql("ALTER TABLE db.hooked SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')")
 problems = status(spark, "db.hooked").problems
 assert any("NAME_IN_USE" in p.text for p in problems), problems
 spark.sql(
@@ -109,6 +110,14 @@ spark.sql(
 )
 spark.sql("INSERT INTO db.hooked VALUES (2)")
 assert_published("db.hooked")
+
+# From its creation on, under a name of its own.
+created(
+    "db.named",
+    ", 'icebergWriterCompat.publish' = 'true', "
+    "'icebergWriterCompat.publish.table' = 'db.named_iceberg'",
+)
+assert_published("db.named")
 
 # One whose metadata was bound to the name by a version that did not look.
 folder = created("db.wedged")
