@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.{JsonFactory, JsonToken}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.{MissingNode, ObjectNode}
 import org.apache.spark.sql.types.DataType
-import org.icebergwritercompat.model.{FileLocation, WriterCompat}
+import org.icebergwritercompat.model.{DataAction, FileLocation, WriterCompat}
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
@@ -164,6 +164,14 @@ object LogFields {
     node => node.isIntegralNumber && node.canConvertToLong && node.longValue >= 0
   )
 
+  // Delta adds the sizes up, in a Long.
+  private val size = new Plain(
+    "a whole number, 0 or more and below 2^53",
+    node =>
+      node.isIntegralNumber && node.canConvertToLong &&
+        node.longValue >= 0 && node.longValue < DataAction.ImpossibleSize
+  )
+
   private val version = new Plain(
     "a whole number, 1 or more",
     node => node.isIntegralNumber && node.canConvertToInt && node.intValue > 0
@@ -224,7 +232,7 @@ object LogFields {
     "add" -> Fields(
       "path" -> path,
       "partitionValues" -> MapOf(Optional(text)),
-      "size" -> fromZero,
+      "size" -> size,
       "modificationTime" -> whole,
       "dataChange" -> boolean,
       "stats" -> Optional(

@@ -6,6 +6,12 @@ sealed trait DataAction
 object DataAction {
 
   /**
+   * No file is this large: no store has such files, and not every JSON parser keeps such numbers
+   * exactly.
+   */
+  val ImpossibleSize: Long = 1L << 53
+
+  /**
    * A file that becomes live.
    *
    * @param repeated

@@ -83,12 +83,9 @@ object ActionRules {
     // A Parquet page stores its number of rows as an Int.
     private val mostRowsPerByte = 1L << 31
 
-    // No store has such files, and not every JSON parser keeps such numbers exactly.
-    private val impossibleSize = 1L << 53
-
     override protected def problem(table: TableState, file: Added): Option[(String, Remedy)] = {
       val rows = file.statistics.flatMap(_.rowCount).getOrElse(0L)
-      if (file.size <= 0 || file.size >= impossibleSize)
+      if (file.size <= 0 || file.size >= ImpossibleSize)
         Some(s"its size is ${file.size} byte(s)" -> Fix.lookIntoHistory(table))
       else
         Option.when(rows / mostRowsPerByte >= file.size)(

@@ -19,8 +19,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import java.lang.management.ManagementFactory
 
 /**
- * Rules find violations in whatever a log holds: they do not throw, and their work
- * grows with the size of the table and not with its square.
+ * Rules find violations in whatever a log holds: they do not throw, and their work grows with the
+ * size of the table and not with its square.
  */
 class MalformedTablesSuite extends AnyFunSuite {
 

@@ -143,11 +143,7 @@ final class IcebergMetrics(
 
   private def counts(rows: JLong): LeafMap[JLong] = {
     val counts = new LeafMap[JLong](ids)
-    var i = 0
-    while (i < ids.length) {
-      counts.set(i, rows)
-      i += 1
-    }
+    counts.fill(rows)
     counts
   }
 

@@ -24,6 +24,12 @@ private[translate] final class LeafMap[V <: AnyRef](ids: Array[JInteger])
     slots(position) = value
   }
 
+  /** Sets the same for every column. */
+  def fill(value: V): Unit = {
+    Arrays.fill(slots, value)
+    known = slots.length
+  }
+
   /** What is known of the column at a position in the ids; null for nothing. */
   def at(position: Int): V = slots(position).asInstanceOf[V]
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, RemoveFile}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
 import org.apache.spark.sql.delta.writercompat.read.{CommitIds, TableStates}
+import org.apache.spark.unsafe.types.UTF8String
 import org.icebergwritercompat.contract.{Lifecycle, TableState}
 import org.icebergwritercompat.iceberg.source.{
   AddedFile,
@@ -27,6 +28,8 @@ import org.icebergwritercompat.iceberg.source.{
   TableAtVersion,
   TableDefinition
 }
+
+import java.nio.charset.StandardCharsets.UTF_8
 
 /**
  * A Delta table as Delta's own library reads it.
@@ -188,18 +191,24 @@ private object SparkDeltaSource {
       throw new IllegalStateException(s"The add action of a live file has no ${required(i)}.")
     }
     AddedFile(
-      row.getUTF8String(0).toString,
+      text(row.getUTF8String(0)),
       if (row.isNullAt(4)) null else texts(row.getMap(4)),
       row.getLong(1),
-      if (row.isNullAt(5)) null else row.getUTF8String(5).toString,
+      if (row.isNullAt(5)) null else text(row.getUTF8String(5)),
       row.getBoolean(2),
       hasDeletionVector = row.getBoolean(6)
     )
   }
 
+  // Unlike its toString, without a copy of the bytes.
+  private def text(of: UTF8String): String = {
+    val bytes = of.getByteBuffer
+    new String(bytes.array, bytes.arrayOffset + bytes.position(), bytes.remaining, UTF_8)
+  }
+
   private def texts(map: MapData): Map[String, String] = {
     def text(of: ArrayData, i: Int): String =
-      if (of.isNullAt(i)) null else of.getUTF8String(i).toString
+      if (of.isNullAt(i)) null else SparkDeltaSource.text(of.getUTF8String(i))
     val (keys, values) = (map.keyArray(), map.valueArray())
     (0 until map.numElements()).map(i => text(keys, i) -> text(values, i)).toMap
   }

@@ -43,7 +43,7 @@ object VacuumHook
   ): VacuumCommand.ValidFilesResult = {
     // It refuses a retention that is too short, before anything is done.
     val valid = MalformedLog.explainedStep(spark, TableStates.nameOf(table), snapshot) {
-      DeltaValidFiles.valid(
+      val files = DeltaValidFiles.valid(
         spark,
         basePath,
         snapshot,
@@ -52,6 +52,8 @@ object VacuumHook
         clock,
         config
       )
+      MalformedLog.read(snapshot)
+      files
     }
     val deletedBefore = retentionMillis match {
       case Some(millis: Long) => clock.getTimeMillis() - millis

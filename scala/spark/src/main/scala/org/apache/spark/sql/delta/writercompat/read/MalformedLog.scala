@@ -65,6 +65,16 @@ object MalformedLog {
         throw first(spark, table).fold(e)(_.error(table, e))
     }
 
+  /**
+   * Reads the state of a version, if it is of a table with the feature. Where Delta reads it later
+   * by itself, its failure would not be explained.
+   */
+  def read(snapshot: Snapshot): Unit = if (hasFeature(snapshot)) {
+    snapshot.metadata.partitionSchema
+    snapshot.stateDF.count()
+    ()
+  }
+
   private def hasFeature(snapshot: Snapshot): Boolean =
     Try(WriterCompatTableFeature.all.exists(snapshot.protocol.isFeatureSupported))
       .getOrElse(false)
@@ -103,7 +113,7 @@ object MalformedLog {
   private def isOfValues(e: Throwable): Boolean = causesOf(e).exists {
     case _: JsonProcessingException | _: MappingException | _: ClassCastException |
         _: NullPointerException | _: MatchError | _: IllegalArgumentException |
-        _: NoSuchElementException | _: URISyntaxException =>
+        _: NoSuchElementException | _: URISyntaxException | _: ArithmeticException =>
       true
     // A file that is no Parquet file.
     case e => e.getClass == classOf[RuntimeException]

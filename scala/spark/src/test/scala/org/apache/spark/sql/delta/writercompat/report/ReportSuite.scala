@@ -167,6 +167,27 @@ class ReportSuite extends TableSuite {
     }
   }
 
+  test("sizes whose sum is too large for Delta are a malformed field") {
+    val table = compliant()
+    (1 to 2).foreach(_ => insert(table))
+    (1 to 2).foreach { version =>
+      edit(table, version.toLong)(
+        _.replaceFirst("\"size\":\\d+", s"\"size\":${Long.MaxValue}")
+      )
+    }
+    Seq[(String, () => Any)](
+      "check" -> (() => check(table)),
+      "verify" -> (() => IcebergWriterCompat.verify(spark, table.name, null, null)),
+      "enable" -> (() => IcebergWriterCompat.enable(spark, table.name)),
+      "INSERT" -> (() => insert(table))
+    ).foreach { case (door, go) =>
+      val error = unchanged(table)(intercept[IcebergWriterCompatException](go()))
+      val said = error.getMessageParameters
+      assert(error.getCondition == "ICEBERG_WRITER_COMPAT_MALFORMED_LOG", door)
+      assert(said.get("field") == "add.size" && said.get("version") == "1", door)
+    }
+  }
+
   test("a partition column that is null is a finding") {
     val table = compliant()
     edit(table, 0)(_.replace("\"partitionColumns\":[]", "\"partitionColumns\":[null]"))

@@ -8,14 +8,14 @@ import java.util.concurrent.ConcurrentLinkedQueue
 import scala.jdk.CollectionConverters._
 
 /** The local file system under another name, which notes each file that is opened to be read. */
-class CountingFileSystem extends ElsewhereFileSystem {
+class OpenNotingFileSystem extends ElsewhereFileSystem {
 
   override def getUri: URI = URI.create("counting:///")
 
   override def getScheme: String = "counting"
 
   override def open(file: Path, bufferSize: Int): FSDataInputStream = {
-    CountingFileSystem.note(file)
+    OpenedFiles.note(file)
     super.open(file, bufferSize)
   }
 
@@ -24,31 +24,29 @@ class CountingFileSystem extends ElsewhereFileSystem {
 }
 
 /** The same for `FileContext`. */
-class CountingAbstractFileSystem(uri: URI, conf: Configuration)
-    extends ElsewhereAbstractFileSystem(uri, conf, new CountingFileSystem, "counting")
+class OpenNotingAbstractFileSystem(uri: URI, conf: Configuration)
+    extends ElsewhereAbstractFileSystem(uri, conf, new OpenNotingFileSystem, "counting")
 
-object CountingFileSystem {
+/** Which files were opened, and by which classes. */
+object OpenedFiles {
 
   /** What lets Hadoop find it. */
   val confs: Seq[(String, String)] = Seq(
-    "fs.counting.impl" -> classOf[CountingFileSystem].getName,
-    "fs.AbstractFileSystem.counting.impl" -> classOf[CountingAbstractFileSystem].getName,
+    "fs.counting.impl" -> classOf[OpenNotingFileSystem].getName,
+    "fs.AbstractFileSystem.counting.impl" -> classOf[OpenNotingAbstractFileSystem].getName,
     "spark.icebergWriterCompat.exclusive.counting" -> "rename"
   )
 
   private val opened = new ConcurrentLinkedQueue[(String, Seq[String])]
 
-  private def note(file: Path): Unit = {
+  private[testing] def note(file: Path): Unit = {
     val classes = Thread.currentThread.getStackTrace.toSeq.map(_.getClassName)
     opened.add(file.toUri.getPath -> classes)
     ()
   }
 
-  /** How often a file was opened, by whichever class. */
-  def opens(file: java.nio.file.Path): Int = opens(file, _ => true)
-
   /** How often a file was opened by calls that came through a class. */
-  def opens(file: java.nio.file.Path, through: String => Boolean): Int =
+  def count(file: java.nio.file.Path, through: String => Boolean): Int =
     opened.asScala.count { case (path, classes) =>
       path == file.toString && classes.exists(through)
     }
