@@ -132,7 +132,6 @@ def test_requests(place: Place, spark: SparkSession, store: ObjectStore) -> None
     place.sql("INSERT INTO {t} VALUES (100, 'x')")
     with store.noted() as requests:
         publish(spark, place.path)
-    print(counts(requests))
     assert len(requests) <= 30, (counts(requests), requests)
     # The hint is replaced by one PUT.
     assert [r.status for r in requests if r.kind == "PUT" and "hint" in r.key] == [200]
