@@ -32,7 +32,7 @@ final class LineProjects(val line: SparkLine) extends CompositeProject {
   lazy val spark: Project = layer("spark")
     .dependsOn(core % "compile->compile;test->test", iceberg % "compile->compile;test->test")
     .aggregate(core, iceberg)
-    .configs(DeltaRuntime, IcebergRuntime, TestReaders)
+    .configs(DeltaRuntime, IcebergRuntime, TestReaders, TestStores)
     .configs(l.deltas.flatMap(version => Seq(deltaJars(version), deltaTests(version))): _*)
     .settings(l.deltas.flatMap(onDelta(l, _)))
     .settings(sparkSettings(l))
@@ -92,6 +92,9 @@ object Layers {
   // Readers that only the tests of Python have; not part of the package.
   val TestReaders = config("test-readers").hide
 
+  // Hadoop's file system for S3, for the tests of Python; not part of the package.
+  val TestStores = config("test-stores").hide
+
   // What publishing needs; no session but one that publishes does.
   val icebergModules =
     Seq("iceberg-api", "iceberg-bundled-guava", "iceberg-common", "iceberg-core").map { name =>
@@ -104,6 +107,19 @@ object Layers {
       "org.apache.httpcomponents.core5" % "httpcore5-h2" % "5.4.3",
       "org.xerial" % "sqlite-jdbc" % sqlite
     )
+
+  // Two modules instead of the bundle of the whole AWS SDK, which has 600 MB.
+  def storeModules(client: S3Client): Seq[ModuleID] = {
+    val modules = Seq("s3", "s3-transfer-manager").map { name =>
+      "software.amazon.awssdk" % name % client.sdk % TestStores
+    }
+    // Spark contains these.
+    val ofSpark =
+      Seq("io.netty", "org.slf4j", "org.apache.httpcomponents", "commons-codec", "commons-logging")
+        .map(ExclusionRule(_))
+    val fileSystem = "org.apache.hadoop" % "hadoop-aws" % client.hadoop % TestStores
+    fileSystem.intransitive() +: modules.map(_.excludeAll(ofSpark: _*))
+  }
 
   // A PostgreSQL server for this machine that needs no installation.
   val postgres = {
@@ -185,6 +201,7 @@ object Layers {
     libraryDependencies ++= l.icebergRuntime.map { name =>
       "org.apache.iceberg" % name % iceberg % TestReaders intransitive ()
     },
+    libraryDependencies ++= l.s3.toSeq.flatMap(storeModules),
     Compile / products += deltaIndex(l).value,
     stage := stageJars(l).value
   )
@@ -285,9 +302,13 @@ object Layers {
   def stageJars(l: SparkLine) = Def.task {
     val thin = (Compile / packageBin).value
     val others =
-      Seq(DeltaRuntime -> "delta", IcebergRuntime -> "iceberg", TestReaders -> "readers").flatMap {
-        case (runtime, name) =>
-          update.value.select(configurationFilter(runtime.name)).map(_ -> name)
+      Seq(
+        DeltaRuntime -> "delta",
+        IcebergRuntime -> "iceberg",
+        TestReaders -> "readers",
+        TestStores -> "stores"
+      ).flatMap { case (runtime, name) =>
+        update.value.select(configurationFilter(runtime.name)).map(_ -> name)
       }
     val folder = (ThisBuild / baseDirectory).value /
       "python" / "iceberg_writer_compat" / "jars" / s"spark-${l.name}"

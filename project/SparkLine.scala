@@ -11,12 +11,16 @@ import sbt._
  *   Iceberg's own connector for this line, which the tests of Python read published tables with
  * @param suites
  *   the suites that `testAll` runs on this line; all others are only compiled
+ * @param s3
+ *   the S3 client for the tests of Python: the release of Hadoop that this line ships, and the AWS
+ *   SDK that this release is built with
  */
 final case class SparkLine(
     spark: String,
     scala: String,
     icebergRuntime: Option[String] = None,
-    suites: Seq[String] = Seq("*SmokeSuite")
+    suites: Seq[String] = Seq("*SmokeSuite"),
+    s3: Option[S3Client] = None
 ) {
 
   /** The short name users know, such as `4.1`. */
@@ -30,6 +34,9 @@ final case class SparkLine(
   /** The sbt project that builds this line, such as `spark41`. */
   val projectId: String = "spark" + name.replace(".", "")
 }
+
+/** Releases of `hadoop-aws` and of the AWS SDK. */
+final case class S3Client(hadoop: String, sdk: String)
 
 /** The lines this project supports. */
 object SparkLine {
@@ -55,7 +62,8 @@ object SparkLine {
     SparkLine(
       spark = "4.1.3",
       scala = "2.13.17",
-      icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13")
+      icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13"),
+      s3 = Some(S3Client(hadoop = "3.4.2", sdk = "2.29.52"))
     )
 
   // KernelConnectorSuite is about what only Spark 4.2 has.

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 import oracle
 from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
-from sessions import local_builder, reader_jars
+from object_store import ObjectStore
+from sessions import local_builder, reader_jars, store_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -49,9 +50,10 @@ def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path, quick_local_fs: Path) -> Iterator[SparkSession]:
     """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
+    all_jars = ",".join([reader_jars(), *map(str, store_jars())])
     builder = (
         local_builder(warehouse)
-        .config("spark.jars", reader_jars())
+        .config("spark.jars", all_jars)
         # Compiling the many small queries would take longer than running them. Sessions in a JVM of
         # their own generate code, as Spark does by default.
         .config("spark.sql.codegen.wholeStage", "false")
@@ -70,6 +72,16 @@ def spark(warehouse: Path, quick_local_fs: Path) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def store(spark: SparkSession) -> Iterator[ObjectStore]:
+    """An S3 server, with the session configured for it."""
+    with ObjectStore.started() as running:
+        conf = spark.sparkContext._jsc.hadoopConfiguration()
+        for key, value in running.hadoop_settings().items():
+            conf.set(key, value)
+        yield running
 
 
 _numbers = itertools.count()
@@ -152,18 +164,37 @@ PROPERTY = "delta.enableIcebergWriterCompatV1"
 PROPERTIES = f"TBLPROPERTIES ('{PROPERTY}' = 'true')"
 
 
+@contextmanager
+def session_conf(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    """A setting of the session until the block ends."""
+    before = spark.conf.get(key, None)
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, before)
+
+
 def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:
     """All rows of a table, in a fixed order."""
     return sorted((tuple(row) for row in spark.table(table).collect()), key=repr)
 
 
+def environment() -> dict[str, str]:
+    """The environment of a Python that can import the modules of the tests."""
+    paths = [str(REPOSITORY / "tests"), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 def run_python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Runs Python with the tests' modules at hand, and answers with what it printed."""
-    paths = [str(REPOSITORY / "tests"), os.environ.get("PYTHONPATH", "")]
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=300,

@@ -25,11 +25,15 @@ from iceberg_writer_compat.proving.delta import sql_name
 from iceberg_writer_compat.proving.filters import Filter
 from iceberg_writer_compat.proving.proof import ReaderName
 from iceberg_writer_compat.proving.schemas import Node
+from iceberg_writer_compat.proving.stores import s3_of
 
 _PACKAGES = "pip install 'iceberg-writer-compat[prove]'"
 
 # DuckDB extensions; the second requires the first.
 _EXTENSIONS = ("avro", "iceberg")
+
+# Needed in addition for tables on S3.
+_REMOTE = "httpfs"
 
 # The number of queries that are combined into one Spark query.
 _AT_ONCE = 25
@@ -121,7 +125,8 @@ class PyIceberg(Reader):
         """Opens the metadata as a static table."""
         from pyiceberg.table import StaticTable
 
-        self._table = StaticTable.from_metadata(location)
+        s3 = s3_of(spark, location)
+        self._table = StaticTable.from_metadata(location, s3.pyiceberg() if s3 else {})
 
     def schema(self, snapshot: int | None) -> tuple[Node, ...]:
         """The schema that a scan projects."""
@@ -174,9 +179,12 @@ class DuckDb(Reader):
         import duckdb
 
         self._location = location
+        s3 = s3_of(spark, location)
         self._connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-        for name in _EXTENSIONS:
+        for name in (*_EXTENSIONS, _REMOTE) if s3 else _EXTENSIONS:
             self._connection.execute(f"LOAD '{_extension(name, duckdb.__version__)}'")
+        if s3:
+            self._connection.execute(s3.duckdb())
         self._connection.execute("SET TimeZone = 'UTC'")
 
     def schema(self, snapshot: int | None) -> tuple[Node, ...]:

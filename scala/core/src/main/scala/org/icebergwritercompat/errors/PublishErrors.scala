@@ -86,6 +86,17 @@ private[errors] trait PublishErrors {
       Map("uri" -> uri, "driver" -> driver, "coordinate" -> coordinate)
     )
 
+  /** The answer where a catalog has files written by a class that the session does not have. */
+  def catalogClassMissing(
+      catalog: String,
+      missing: String,
+      coordinates: Seq[String]
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_CATALOG_CLASS_MISSING",
+      Map("catalog" -> catalog, "class" -> missing, "coordinates" -> coordinates.mkString(","))
+    )
+
   /** The answer where an Iceberg catalog cannot be used. */
   def catalogUnavailable(
       catalog: String,

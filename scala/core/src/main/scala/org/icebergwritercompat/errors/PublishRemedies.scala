@@ -26,6 +26,8 @@ private[errors] object PublishRemedies {
           Nil,
           Seq(contract.property -> "true")
         )
+      case "NAME_IN_USE" =>
+        Remedy.SetProperty(table, WriterCompat.PublishTable, parameters("free"))
       case "NAME_TAKEN" | "NO_NAME" =>
         Remedy.SetProperty(table, WriterCompat.PublishTable, "namespace.name")
       case "NO_SUCH_COMMIT" | "NO_SUCH_CHANGE" => Remedy.Status(table)

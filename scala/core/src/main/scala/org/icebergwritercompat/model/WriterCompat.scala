@@ -44,6 +44,9 @@ object WriterCompat {
   /** The name of the table in an Iceberg catalog; a property of this project, not of Delta. */
   val PublishTable = "icebergWriterCompat.publish.table"
 
+  /** The scheme of S3 in the locations that published metadata contains. */
+  val PublishScheme = "icebergWriterCompat.publish.scheme"
+
   /** The required column mapping mode: columns are found by id, whatever their names are. */
   val IdMode = "id"
 

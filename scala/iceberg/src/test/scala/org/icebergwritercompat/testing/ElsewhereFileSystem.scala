@@ -12,7 +12,7 @@ class ElsewhereFileSystem extends RawLocalFileSystem {
   override def getScheme: String = "elsewhere"
 }
 
-/** The same as Delta's log store asks for it, where a rename never replaces a file. */
+/** The same for `FileContext`; a rename replaces a file only if it is asked to. */
 class ElsewhereAbstractFileSystem(
     uri: URI,
     conf: Configuration,
@@ -37,6 +37,7 @@ object ElsewhereFileSystem {
   /** What lets Hadoop find it. */
   val confs: Seq[(String, String)] = Seq(
     "fs.elsewhere.impl" -> classOf[ElsewhereFileSystem].getName,
-    "fs.AbstractFileSystem.elsewhere.impl" -> classOf[ElsewhereAbstractFileSystem].getName
+    "fs.AbstractFileSystem.elsewhere.impl" -> classOf[ElsewhereAbstractFileSystem].getName,
+    "spark.icebergWriterCompat.exclusive.elsewhere" -> "rename"
   )
 }

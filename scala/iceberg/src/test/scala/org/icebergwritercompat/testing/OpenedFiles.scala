@@ -23,7 +23,7 @@ class OpenNotingFileSystem extends ElsewhereFileSystem {
     throw new UnsupportedOperationException(s"$handle is not counted")
 }
 
-/** The same as Delta's log store asks for it. */
+/** The same for `FileContext`. */
 class OpenNotingAbstractFileSystem(uri: URI, conf: Configuration)
     extends ElsewhereAbstractFileSystem(uri, conf, new OpenNotingFileSystem, "counting")
 
@@ -33,7 +33,8 @@ object OpenedFiles {
   /** What lets Hadoop find it. */
   val confs: Seq[(String, String)] = Seq(
     "fs.counting.impl" -> classOf[OpenNotingFileSystem].getName,
-    "fs.AbstractFileSystem.counting.impl" -> classOf[OpenNotingAbstractFileSystem].getName
+    "fs.AbstractFileSystem.counting.impl" -> classOf[OpenNotingAbstractFileSystem].getName,
+    "spark.icebergWriterCompat.exclusive.counting" -> "rename"
   )
 
   private val opened = new ConcurrentLinkedQueue[(String, Seq[String])]

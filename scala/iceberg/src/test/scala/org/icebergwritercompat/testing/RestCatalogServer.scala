@@ -16,14 +16,21 @@ import org.apache.iceberg.rest.{CatalogHandlers, RESTSerializers}
 
 import java.net.InetSocketAddress
 import java.util.concurrent.{ExecutorService, Executors}
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
 /**
  * An Iceberg REST catalog over HTTP: the protocol's server side is Iceberg's own, which here only
  * gets a socket.
+ *
+ * @param defaults
+ *   what it tells its clients to do, if they have not decided otherwise
  */
-final class RestCatalogServer(catalog: Catalog with SupportsNamespaces) extends AutoCloseable {
+final class RestCatalogServer(
+    catalog: Catalog with SupportsNamespaces,
+    defaults: Map[String, String] = Map.empty
+) extends AutoCloseable {
 
   private val mapper = new ObjectMapper
   mapper.setVisibility(PropertyAccessor.FIELD, JsonAutoDetect.Visibility.ANY)
@@ -75,7 +82,7 @@ final class RestCatalogServer(catalog: Catalog with SupportsNamespaces) extends 
     def read[T](kind: Class[T]): T = mapper.readValue(exchange.getRequestBody, kind)
     val path = exchange.getRequestURI.getPath.stripPrefix("/v1/").split('/').toSeq
     (exchange.getRequestMethod, path) match {
-      case ("GET", Seq("config"))      => ConfigResponse.builder().build()
+      case ("GET", Seq("config")) => ConfigResponse.builder().withDefaults(defaults.asJava).build()
       case ("POST", Seq("namespaces")) =>
         CatalogHandlers.createNamespace(catalog, read(classOf[CreateNamespaceRequest]))
       case ("GET" | "HEAD", Seq("namespaces", namespace)) =>

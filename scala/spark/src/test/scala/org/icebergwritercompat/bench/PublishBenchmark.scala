@@ -226,8 +226,7 @@ private final class PublishWorker(folder: Path) {
       val real = new PathTableOperations(
         name,
         root,
-        new Configuration,
-        (_, _) => sys.error("not a local disk")
+        new Configuration
       )
       val memory = new MemoryTarget(real)
       val line = new CommitLine(root, memory, PublishWorker.columns)

@@ -1,6 +1,5 @@
 package org.icebergwritercompat.iceberg.manifest
 
-import org.apache.hadoop.fs.Path
 import org.apache.iceberg.{DataFile, DataFiles, FileFormat, PartitionSpec, TableMetadata}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.source.AddedFile
@@ -36,14 +35,14 @@ object FileCheck {
  *
  * @param name
  *   the table, for a person
- * @param root
- *   the folder of the table
+ * @param paths
+ *   the paths that readers open
  * @param table
  *   schema and partition spec of the files
  */
 private[iceberg] final class DataFileBuilder(
     name: String,
-    root: Path,
+    paths: DataFilePaths,
     table: TableMetadata,
     check: FileCheck = FileCheck.none
 ) {
@@ -51,8 +50,6 @@ private[iceberg] final class DataFileBuilder(
   private val spec: PartitionSpec = table.spec
 
   private val metrics = new IcebergMetrics(table.schema, spec, check.names)
-
-  private val paths = new DataFilePaths(root)
 
   /** The path that Iceberg readers open for a path of Delta's log. */
   def location(path: String): String = paths.location(path)

@@ -4,6 +4,7 @@ import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, PartitionSpec}
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.relocated.com.google.common.hash.Hashing
 import org.apache.iceberg.util.{Tasks, ThreadPools}
+import org.icebergwritercompat.iceberg.target.StoreSchemes
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Arrays, LinkedHashMap, Map => JMap}
@@ -99,5 +100,5 @@ private[iceberg] object ManifestIndex {
   }
 
   private def hash(location: String): Long =
-    Hashing.farmHashFingerprint64().hashString(location, UTF_8).asLong
+    Hashing.farmHashFingerprint64().hashString(StoreSchemes.key(location), UTF_8).asLong
 }

@@ -2,12 +2,11 @@ package org.icebergwritercompat.iceberg.publish
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.fs.Path
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.{Snapshot, SnapshotParser, SnapshotSummary, TableMetadata}
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.iceberg.source.{ClientSnapshots, DeltaCommit, FileTotals}
-import org.icebergwritercompat.iceberg.target.LiveDifference
+import org.icebergwritercompat.iceberg.target.{LiveDifference, StoreSchemes}
 import org.icebergwritercompat.iceberg.translate.DataFilePaths
 
 import scala.util.Try
@@ -16,10 +15,10 @@ import scala.util.Try
  * Takes the snapshots of an Iceberg client into the published metadata, with the ids, manifests and
  * summaries that the client gave them.
  *
- * @param root
- *   the folder of the table
+ * @param paths
+ *   the paths that readers open
  */
-private[publish] final class ClientAdoption(root: Path, io: FileIO) {
+private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
 
   import ClientAdoption._
 
@@ -57,14 +56,15 @@ private[publish] final class ClientAdoption(root: Path, io: FileIO) {
   }
 
   private def isSame(prepared: TableMetadata, commit: DeltaCommit, last: Snapshot): Boolean = {
-    val paths = new DataFilePaths(root)
     val difference = LiveDifference.of(prepared, Option(prepared.currentSnapshot), Some(last), io)
     difference.twice.isEmpty && last.deleteManifests(io).isEmpty &&
-    difference.added.map(_.location).toSet == commit.added.map(f => paths.location(f.path)).toSet &&
-    difference.removed.map(_.location).toSet == commit.removed
-      .map(f => paths.location(f.path))
-      .toSet
+    keys(difference.added.map(_.location)) == logged(commit.added.map(_.path)) &&
+    keys(difference.removed.map(_.location)) == logged(commit.removed.map(_.path))
   }
+
+  private def logged(files: Seq[String]): Set[String] = keys(files.map(paths.location))
+
+  private def keys(locations: Seq[String]): Set[String] = locations.map(StoreSchemes.key).toSet
 
   // Clients may count wrongly, or not at all, and Iceberg goes on from what they say.
   private def notes(commit: DeltaCommit, totals: FileTotals): Seq[(String, String)] =

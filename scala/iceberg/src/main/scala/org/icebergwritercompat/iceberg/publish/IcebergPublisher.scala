@@ -25,8 +25,10 @@ import org.icebergwritercompat.iceberg.target.{
   MetadataSweep,
   PublishTarget,
   SnapshotHistory,
-  StagedOperations
+  StagedOperations,
+  StoreSchemes
 }
+import org.icebergwritercompat.iceberg.translate.DataFilePaths
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -54,6 +56,10 @@ final class IcebergPublisher(
     operations: PublishTarget,
     keptMillis: Long
 ) extends PublishedLine(name, operations) {
+
+  import StoreSchemes.key
+
+  private val paths = new DataFilePaths(operations.spelled(root), operations.spelled)
 
   private val definer = new TableDefiner(name, root, operations)
 
@@ -97,6 +103,9 @@ final class IcebergPublisher(
     damaged.toSeq.map { case (id, damage) => s"snapshot $id is forgotten: $damage" }.sorted
   }
 
+  /** Refuses a place where two publishers could write the same version. */
+  def checkExclusive(): Unit = operations.checkExclusive()
+
   /** Continues here the metadata that was published in another place before. */
   def continueHere(): Unit = operations.continueHere()
 
@@ -129,7 +138,7 @@ final class IcebergPublisher(
   ): Published = {
     val defined = definer.define(None, definition)
     val staged = new StagedOperations(MetadataTimes.withoutPast(defined), operations)
-    val written = new ManifestsWriter(staged, new DataFileBuilder(name, root, defined, check))
+    val written = new ManifestsWriter(staged, new DataFileBuilder(name, paths, defined, check))
     try {
       val manifests = written.all(live)
       val append = new BaseTable(staged, name).newFastAppend()
@@ -200,7 +209,7 @@ final class IcebergPublisher(
       totals: FileTotals
   ): Option[Published] =
     commit.client
-      .flatMap(new ClientAdoption(root, operations.io).of(defined, commit, _, totals))
+      .flatMap(new ClientAdoption(paths, operations.io).of(defined, commit, _, totals))
       .map { snapshots =>
         step.commit(
           base,
@@ -222,10 +231,11 @@ final class IcebergPublisher(
     val staged = new StagedOperations(MetadataTimes.withoutPast(defined), operations)
     try {
       mergeManifests(staged)
-      val files = new DataFileBuilder(name, root, defined, check)
+      val files = new DataFileBuilder(name, paths, defined, check)
       val added = commit.added.map(files.of)
       val removed = found(staged.current(), replaced(commit).map(files.location))
-      val missing = commit.removed.map(f => files.location(f.path)).toSet -- removed.map(_.location)
+      val missing = commit.removed.map(f => key(files.location(f.path))).toSet --
+        removed.map(file => key(file.location))
       val rearranged = !commit.added.exists(_.dataChange) && !commit.removed.exists(_.dataChange)
       change(staged, commit.version, added, removed, rearranged)
       val snapshot = step.newSnapshot(defined, staged)
@@ -271,18 +281,18 @@ final class IcebergPublisher(
     val prepared = step.steppedBack(base, defined, common)
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
-      val files = new DataFileBuilder(name, root, prepared)
+      val files = new DataFileBuilder(name, paths, prepared)
       val gone = mutable.HashMap.empty[String, DataFile]
       // A file that is live twice is removed, and added once.
       val twice = mutable.HashSet.empty[String]
       val before = Option(staged.current().currentSnapshot).iterator
       before.flatMap(SnapshotHistory.live(prepared, operations.io, _)).foreach { file =>
-        if (gone.put(file.location, file).isDefined) twice += file.location
+        if (gone.put(key(file.location), file).isDefined) twice += key(file.location)
       }
       var bytes = 0L
       val added = live.filter { file =>
         bytes += file.size
-        val location = files.location(file.path)
+        val location = key(files.location(file.path))
         twice(location) || gone.remove(location).isEmpty
       }
       val addedFiles = added.map(files.of).toSeq
@@ -324,11 +334,12 @@ final class IcebergPublisher(
     if (locations.isEmpty) Nil
     else
       Option(table.currentSnapshot).toSeq.flatMap { snapshot =>
+        val keys = locations.map(key)
         val manifests = snapshot.dataManifests(operations.io).asScala.toSeq
         ManifestIndex
           .holding(manifests, locations, operations.io, table.specsById)
           .flatMap(SnapshotHistory.live(table, operations.io, _))
-          .filter(file => locations(file.location))
+          .filter(file => keys(key(file.location)))
       }
 
   private def change(

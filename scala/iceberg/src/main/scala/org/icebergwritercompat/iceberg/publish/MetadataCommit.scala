@@ -128,7 +128,6 @@ private[publish] final class MetadataCommit(
         undecided = false
         throw e
     }
-    operations.refresh()
     if (ended.nonEmpty) sweep()
     base.foreach(MetadataSweep.outnumbered(_, operations))
   }

@@ -59,6 +59,8 @@ private[publish] final class PublishRun(
       case Found.Lost(why, _) => Seq(why)
       case _                  => Nil
     }
+    // Before manifests are written, which nothing would refer to.
+    publisher.checkExclusive()
     goOn(newest)
     progress.mended ++= lost
     if (way == PublishWay.Mending) progress.mended ++= publisher.forgetUnreadable()

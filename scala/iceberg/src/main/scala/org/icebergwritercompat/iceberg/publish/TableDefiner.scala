@@ -70,7 +70,7 @@ private[publish] final class TableDefiner(name: String, root: Path, target: Publ
     TableMetadata
       .buildFromEmpty(definition.formatVersion)
       .assignUUID(target.lineId(definition.id))
-      .setLocation(root.toString)
+      .setLocation(target.spelled(root).toString)
 
   private def refuseLossyPartitions(definition: TableDefinition): Unit =
     SupportedTypes.lossyPartitionColumn(definition.schema, definition.partitionColumns).foreach {

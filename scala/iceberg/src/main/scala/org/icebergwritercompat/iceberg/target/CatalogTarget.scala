@@ -47,19 +47,28 @@ object PublishTargets {
    *
    * @param wanted
    *   the parts of the name of the table in a catalog, if it has a name
+   * @param scheme
+   *   the scheme of S3 that the table's property asks for
    */
   def of(
       name: String,
       root: Path,
       conf: Configuration,
-      writeOnce: WriteOnce,
       settings: Option[CatalogSettings],
-      wanted: Option[Seq[String]]
+      wanted: Option[Seq[String]],
+      scheme: Option[String] = None
   ): PublishTarget = {
-    val path = new PathTableOperations(name, root, conf, writeOnce)
+    def pathTable(catalogTable: Option[String]) = new PathTableOperations(
+      name,
+      root,
+      conf,
+      catalogTable,
+      scheme.orElse(StoreSchemes.of(conf))
+    )
+    val path = pathTable(None)
     settings.fold[PublishTarget](path) { catalog =>
       if (catalog.isHadoop)
-        new PathTableOperations(name, root, conf, writeOnce, Some(inWarehouse(name, root, catalog)))
+        pathTable(Some(inWarehouse(name, root, catalog)))
       else {
         def known = path.goesOnIn
           .filter(_.catalog == catalog.place)
@@ -213,7 +222,11 @@ private[iceberg] final class CatalogTarget(
       case None        =>
         operations =
           try Some(operationsOf(catalog.loadTable(identifier)))
-          catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+          catch {
+            // A subclass of NoSuchTableException, but the name is not free.
+            case _: NoSuchIcebergTableException                        => throw nameInUse
+            case _: NoSuchTableException | _: NoSuchNamespaceException => None
+          }
     }
     operations
   }
@@ -228,6 +241,30 @@ private[iceberg] final class CatalogTarget(
       Found.byOthers(metadata, None).getOrElse {
         if (changed) Found.Line(metadata) else PublishTarget.whole(metadata, io())
       }
+
+  private def nameInUse: IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "NAME_IN_USE",
+      Map(
+        "table" -> name,
+        "catalog" -> settings.place,
+        "catalogTable" -> identifier.toString,
+        "free" -> s"${identifier}_iceberg"
+      )
+    )
+
+  /**
+   * Whether metadata names a place in this catalog where it cannot have been registered, because
+   * the name belongs to a table that is not an Iceberg table.
+   */
+  private def isNowhere(metadata: TableMetadata, bound: CatalogPlace): Boolean =
+    bound.catalog == place.catalog && path.lastByCatalog(metadata).isEmpty && {
+      try { catalog.loadTable(TableIdentifier.parse(bound.table)); false }
+      catch {
+        case _: NoSuchIcebergTableException                        => true
+        case _: NoSuchTableException | _: NoSuchNamespaceException => false
+      }
+    }
 
   // If the catalog cannot read the metadata of its entry, the folder shows which table it belongs
   // to.
@@ -287,7 +324,9 @@ private[iceberg] final class CatalogTarget(
         CatalogPlace.of(metadata) match {
           case Some(`place`) => register(metadata)
           case None          => register(move(metadata))
-          case Some(_)       => path.check(metadata)
+          // A version of this project that did not look bound it to a name that was in use.
+          case Some(bound) if inCatalog(isNowhere(metadata, bound)) => register(move(metadata))
+          case Some(_)                                              => path.check(metadata)
         }
       }
   }
@@ -347,6 +386,8 @@ private[iceberg] final class CatalogTarget(
   override def repair(): Unit = ()
 
   override def io(): FileIO = path.io()
+
+  override def spelled(location: Path): Path = path.spelled(location)
 
   override def metadataFileLocation(fileName: String): String = path.metadataFileLocation(fileName)
 

@@ -56,12 +56,16 @@ private[iceberg] object Damage {
       manifests(snapshot, io) match {
         case Left(damage) => Seq(damage)
         case Right(found) =>
-          inParallel(found) { manifest =>
+          val files = Some(io).collect { case files: MetadataFiles => files }
+          val unseen = found.filter(manifest => whole || !files.exists(_.hasSeen(manifest)))
+          inParallel(unseen) { manifest =>
             val looked = lengthOf(io, manifest.path)
-            damageOf(manifest, looked).orElse {
+            val damage = damageOf(manifest, looked).orElse {
               if (whole) orElse(io, manifest.path)(readAll(table, io, manifest)).left.toOption
               else None
             }
+            if (damage.isEmpty) files.foreach(_.seen(manifest))
+            damage
           }.flatten
       }
     }

@@ -29,7 +29,42 @@ final case class CatalogSettings(name: String, properties: Map[String, String]) 
   /** Its name and address, without credentials. */
   def place: String = {
     val where = properties.get("uri").orElse(properties.get("warehouse")).getOrElse("")
-    s"$name at ${where.replaceAll("//[^/@]*@", "//").takeWhile(c => c != '?' && c != ';')}"
+    s"$name at ${CatalogSettings.withoutCredentials(where)}"
+  }
+
+  /**
+   * The same failure with the secrets of these settings replaced: clients and drivers repeat them
+   * in their messages.
+   */
+  private[iceberg] def redacted(cause: Throwable): Throwable = {
+    val chain = Iterator.iterate(cause)(_.getCause).takeWhile(_ != null).take(20).toSeq
+    val says = chain.flatMap(e => Option(e.getMessage))
+    if (!secrets.exists(secret => says.exists(_.contains(secret)))) cause
+    else
+      chain.foldRight(null: Throwable) { (e, because) =>
+        val text = Option(e.getMessage).map { message =>
+          secrets.foldLeft(message)(_.replace(_, CatalogSettings.redaction))
+        }
+        val redacted =
+          new RuntimeException(s"${e.getClass.getName}: ${text.getOrElse("")}", because)
+        redacted.setStackTrace(e.getStackTrace)
+        redacted
+      }
+  }
+
+  // Longest first, because one may be part of another.
+  private lazy val secrets: Seq[String] = {
+    val named = properties.collect {
+      case (key, value) if CatalogSettings.isSecret(key) => value
+    }
+    val inUri = properties.get("uri").toSeq.flatMap { uri =>
+      val user = CatalogSettings.userInfo.findFirstMatchIn(uri).map(_.group(1)).toSeq
+      val asked = CatalogSettings.parameter.findAllMatchIn(uri).collect {
+        case found if CatalogSettings.isSecret(found.group(1)) => found.group(2)
+      }
+      user ++ user.flatMap(_.split(":", 2).drop(1)) ++ asked
+    }
+    (named ++ inUri).filter(_.trim.length > 2).toSeq.distinct.sortBy(-_.length)
   }
 
   /** Whether tables are identified by their folders. */
@@ -39,6 +74,21 @@ final case class CatalogSettings(name: String, properties: Map[String, String]) 
 }
 
 object CatalogSettings {
+
+  private val redaction = "*********(redacted)"
+
+  // Spark's own pattern, and the names of Iceberg's properties that it does not match.
+  private val secretKey = "(?i)secret|password|token|credential|access[.-]?key|authorization".r
+
+  private val userInfo = "//([^/@]+)@".r
+
+  private val parameter = "[?;&]([^=?;&]+)=([^?;&]*)".r
+
+  /** An address without user, password and parameters. */
+  private[target] def withoutCredentials(uri: String): String =
+    uri.replaceAll("//[^/@]*@", "//").takeWhile(c => c != '?' && c != ';')
+
+  private def isSecret(key: String): Boolean = secretKey.findFirstIn(key).isDefined
 
   /** The prefix of the settings; the rest of a key is Iceberg's property. */
   val Prefix = "spark.icebergWriterCompat.catalog."
@@ -116,8 +166,34 @@ object IcebergCatalogs {
   private def unavailable(
       settings: CatalogSettings,
       cause: Throwable
-  ): IcebergWriterCompatException =
-    IcebergWriterCompatException.catalogUnavailable(settings.place, CatalogSettings.Prefix, cause)
+  ): IcebergWriterCompatException = {
+    val says = Iterator.iterate(cause)(_.getCause).takeWhile(_ != null).take(20).map(_.toString)
+    says.flatMap(cloudClass.findFirstMatchIn(_)).nextOption() match {
+      case Some(found) if !isThere(found.group(1)) =>
+        val name = found.group(1)
+        IcebergWriterCompatException.catalogClassMissing(
+          settings.place,
+          name,
+          s"org.apache.iceberg:iceberg-${found.group(2)}:${BuildInfo.iceberg}" +:
+            clients.getOrElse(found.group(2), Nil)
+        )
+      case _ =>
+        IcebergWriterCompatException.catalogUnavailable(
+          settings.place,
+          CatalogSettings.Prefix,
+          settings.redacted(cause)
+        )
+    }
+  }
+
+  // A catalog may ask for files to be written by a class of Iceberg's modules for object stores.
+  private val cloudClass = """(org\.apache\.iceberg\.(aws|azure|gcp)\.[\w.]*\w)""".r
+
+  // What these modules need in addition; their POM files name no version.
+  private val clients = Map("aws" -> Seq("software.amazon.awssdk:bundle:2.29.52"))
+
+  private def isThere(name: String): Boolean =
+    Try(Class.forName(name, false, getClass.getClassLoader)).isSuccess
 
   private def prepare(uri: String): Unit = {
     uri.split(":").toSeq match {
@@ -135,6 +211,10 @@ object IcebergCatalogs {
   private def load(driver: String, coordinate: String, uri: String): Unit = {
     val loaders = Seq(Thread.currentThread.getContextClassLoader, getClass.getClassLoader)
     if (!loaders.filter(_ != null).exists(l => Try(Class.forName(driver, true, l)).isSuccess))
-      throw IcebergWriterCompatException.driverMissing(uri.takeWhile(_ != '?'), driver, coordinate)
+      throw IcebergWriterCompatException.driverMissing(
+        CatalogSettings.withoutCredentials(uri),
+        driver,
+        coordinate
+      )
   }
 }

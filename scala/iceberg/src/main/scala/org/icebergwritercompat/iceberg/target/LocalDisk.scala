@@ -3,8 +3,6 @@ package org.icebergwritercompat.iceberg.target
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{FileSystem, LocalFileSystem, Path, RawLocalFileSystem}
-import org.apache.iceberg.hadoop.{HadoopFileIO, HadoopOutputFile}
-import org.apache.iceberg.io.OutputFile
 
 import java.nio.file.Files
 import java.nio.file.attribute.{PosixFileAttributeView, PosixFilePermissions}
@@ -40,13 +38,4 @@ private[iceberg] object LocalDisk {
     Seq(permission.getUserAction, permission.getGroupAction, permission.getOtherAction)
       .map(_.SYMBOL)
       .mkString
-}
-
-/** Files of Iceberg's metadata. */
-private[iceberg] final class MetadataFiles(conf: Configuration, fs: => FileSystem)
-    extends HadoopFileIO(conf) {
-
-  // All files that are written are in the folder of one table.
-  override def newOutputFile(path: String): OutputFile =
-    HadoopOutputFile.fromPath(new Path(path), fs, conf)
 }

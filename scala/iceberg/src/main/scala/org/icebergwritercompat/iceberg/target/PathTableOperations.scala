@@ -1,7 +1,7 @@
 package org.icebergwritercompat.iceberg.target
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, FilterFileSystem, Path}
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
@@ -10,51 +10,50 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.slf4j.{Logger, LoggerFactory}
 import org.icebergwritercompat.iceberg.metadata.MetadataJson
 
-import java.io.{BufferedOutputStream, FileNotFoundException}
-import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{FileAlreadyExistsException, Files, StandardCopyOption}
-import java.util.UUID
+import java.io.FileNotFoundException
+import scala.annotation.tailrec
+import scala.util.Try
 import scala.util.control.NonFatal
 import scala.util.matching.Regex
-import scala.util.{Try, Using}
-
-/** Writes the lines of a new file; returns false if the file exists. */
-trait WriteOnce {
-
-  /** Creates the file completely or not at all, also with concurrent writers. */
-  def apply(file: Path, lines: Iterator[String]): Boolean
-}
 
 /**
  * The Iceberg metadata of a path table: `metadata/vN.metadata.json`, and a hint with the newest N.
  *
  * The files are those of Iceberg's `HadoopTableOperations`, which readers use. That class checks
  * whether a version exists and then renames a file, so that two processes can both succeed. Here
- * the file system, or Delta's log store, creates the file atomically. `HadoopTableOperations` also
- * fails if the newest version cannot be read or the hint is wrong.
+ * the file system creates the file atomically ([[MetadataStore]]); if it cannot, publishing is
+ * refused. `HadoopTableOperations` also fails if the newest version cannot be read or the hint is
+ * wrong.
  *
  * @param name
  *   the table, for messages
  * @param catalogTable
  *   its name in a Hadoop catalog
+ * @param scheme
+ *   the scheme of S3 in the locations that metadata contains, if not that of the folder
  */
 final class PathTableOperations(
     name: String,
     root: Path,
     conf: Configuration,
-    writeOnce: WriteOnce,
-    override val catalogTable: Option[String] = None
+    override val catalogTable: Option[String] = None,
+    scheme: Option[String] = None
 ) extends PublishTarget {
 
   import PathTableOperations._
 
-  private lazy val disk = LocalDisk.fileSystem(root, conf)
+  private lazy val fs = LocalDisk.fileSystem(root, conf)
 
-  private val files = new MetadataFiles(conf, disk)
+  private val files = new MetadataFiles(conf, root, fs)
 
   private val folder = new Path(root, "metadata")
 
-  private lazy val fs = new CommittingFileSystem(disk, writeOnce)
+  private val hintFile = new Path(folder, hintName)
+
+  private lazy val exclusive = MetadataStore.of(fs, root, conf)
+
+  // Reading works on every file system.
+  private lazy val store = exclusive.getOrElse(MetadataStore.unexclusive(fs))
 
   private var seen: Option[Seen] = None
 
@@ -65,10 +64,14 @@ final class PathTableOperations(
 
   override def io(): FileIO = files
 
-  override def metadataFileLocation(fileName: String): String = new Path(folder, fileName).toString
+  override def spelled(location: Path): Path =
+    scheme.fold(location)(StoreSchemes.spelled(location, _))
+
+  override def metadataFileLocation(fileName: String): String =
+    spelled(new Path(folder, fileName)).toString
 
   override def locationProvider(): LocationProvider =
-    LocationProviders.locationsFor(root.toString, java.util.Map.of[String, String]())
+    LocationProviders.locationsFor(spelled(root).toString, java.util.Map.of[String, String]())
 
   override def found(): Found = look().found
 
@@ -77,6 +80,8 @@ final class PathTableOperations(
   override def abandon(lost: Found.Lost): Unit = seen = Some(look().copy(found = lost))
 
   override def setAside: Seq[String] = aside
+
+  override def checkExclusive(): Unit = if (exclusive.isEmpty) refuseFileSystem()
 
   override def check(metadata: TableMetadata): Unit =
     CatalogPlace.of(metadata).filter(_ => isHere(metadata)).foreach { place =>
@@ -97,31 +102,33 @@ final class PathTableOperations(
 
   // From an older version readers proceed to the newest.
   override def misleading: Option[String] = {
-    val number = look().number
+    val Seen(number, _, hint) = look()
     def right(hinted: Int) =
       hinted > 0 && hinted <= number && (hinted to number).forall(fileOf(_).isDefined)
-    Option.when(number > 0 && !hint().exists(right) && fs.exists(new Path(folder, hintName))) {
+    def isThere = hint.isDefined || store.isThere(hintFile)
+    Option.when(number > 0 && !hint.flatMap(numberIn).exists(right) && isThere) {
       s"$hintName names a version of the metadata that does not exist; the newest is $number."
     }
   }
 
   /** Writes the newest version into the hint. */
   override def repair(): Unit = {
-    val number = look().number
-    if (number > 0 && !hint().contains(number)) writeHint(number)
+    val Seen(number, _, hint) = look()
+    if (number > 0 && !hint.flatMap(numberIn).contains(number)) writeHint(number, hint)
   }
 
   override def commit(base: TableMetadata, metadata: TableMetadata): Unit = {
-    val (number, unreadable) = look() match {
-      case Seen(number, Found.Lost(_, unreadable)) => number -> unreadable
-      case Seen(number, _)                         => number -> Nil
+    val Seen(number, found, hint) = look()
+    val unreadable = found match {
+      case Found.Lost(_, unreadable) => unreadable
+      case _                         => Nil
     }
     if (base ne current()) throw lost(number + 1)
-    write(number + 1, metadata)
+    val written = write(number + 1, metadata, hint)
     CatalogUtil.deleteRemovedMetadataFiles(io(), base, metadata)
     unreadable.foreach(putAside)
     changed = true
-    seen = None
+    seen = written
   }
 
   /** The place where the newest readable metadata is continued, according to its properties. */
@@ -129,23 +136,28 @@ final class PathTableOperations(
     (look().number to 1 by -1).iterator.flatMap(readable).nextOption().flatMap(CatalogPlace.of)
 
   override def putAside(file: String): Unit = {
-    val from = new Path(file)
+    val from = StoreSchemes.as(root, new Path(file))
     val names = from.getName +: Iterator.from(2).take(100).map(i => s"${from.getName}-$i").toSeq
     val kept = names.iterator.map(n => new Path(from.getParent, s"$n.unreadable"))
     // Another process may have done it.
-    Try(kept.find(!fs.exists(_)).filter(fs.keep(from, _))).toOption.flatten.foreach { to =>
+    Try(kept.find(!fs.exists(_)).filter(fs.rename(from, _))).toOption.flatten.foreach { to =>
       aside :+= to.toString
     }
   }
 
   private def look(): Seen = seen.getOrElse {
-    val number = newest()
-    val now = Seen(number, fileOf(number).fold[Found](Found.Absent)(classify(number, _)))
+    val hint = store.read(hintFile)
+    val newest = this.newest(hint)
+    val now = Seen(
+      newest.fold(0)(_.number),
+      newest.fold[Found](Found.Absent)(version => classify(version.number, version.status)),
+      hint
+    )
     seen = Some(now)
     now
   }
 
-  private def classify(number: Int, file: Path): Found =
+  private def classify(number: Int, file: FileStatus): Found =
     read(file) match {
       case Left(damage) =>
         // Damaged metadata that this project did not publish is still not ours.
@@ -186,8 +198,11 @@ final class PathTableOperations(
       written.collect { case (number, metadata) if newest.contains(number) => metadata }
     }
 
-  private def byCatalog: Seq[(BigInt, Path)] = list().collect { case file @ CatalogFile(number) =>
-    BigInt(number) -> new Path(folder, file)
+  private def byCatalog: Seq[(BigInt, FileStatus)] = list().flatMap { file =>
+    file.getPath.getName match {
+      case CatalogFile(number) => Some(BigInt(number) -> file)
+      case _                   => None
+    }
   }
 
   /** Metadata files of a catalog that are truncated or damaged. */
@@ -195,177 +210,135 @@ final class PathTableOperations(
     Try(read(file).left.toOption).toOption.flatten.filter(_.isThere)
   }
 
-  private def read(file: Path): Either[Damage, TableMetadata] =
-    Damage.orElse(io(), file.toString)(RecentMetadata.read(file, fs, io()))
+  private def read(file: FileStatus): Either[Damage, TableMetadata] = {
+    val path = new Path(metadataFileLocation(file.getPath.getName))
+    Damage.orElse(io(), path.toString)(RecentMetadata.read(path, file, fs, io()))
+  }
 
   private def readable(number: Int): Option[TableMetadata] =
-    fileOf(number).flatMap(read(_).toOption)
+    fileOf(number).flatMap(file => read(file).toOption)
 
   // Readers start at the version of the hint and look for later ones.
-  private def newest(): Int =
-    hint().filter(number => number > 0 && fileOf(number).isDefined) match {
+  private def newest(hint: Option[ReadFile]): Option[Version] =
+    hint.flatMap(numberIn).filter(_ > 0).flatMap(version(_, isExpected = true)) match {
       case Some(hinted) =>
         Iterator
-          .from(hinted)
-          .takeWhile(n => n == hinted || fileOf(n).isDefined)
-          .foldLeft(0)(_ max _)
-      case None => list().flatMap(numberOf).maxOption.getOrElse(0)
+          .iterate(Option(hinted))(_.flatMap(v => version(v.number + 1, isExpected = false)))
+          .takeWhile(_.isDefined)
+          .foldLeft(Option(hinted))((_, next) => next)
+      case None =>
+        list().flatMap(file => numberOf(file).map(Version(_, file))).maxByOption(_.number)
     }
 
-  private def numberOf(file: String): Option[Int] = file match {
+  private def numberIn(hint: ReadFile): Option[Int] = hint.text.trim.toIntOption
+
+  private def numberOf(file: FileStatus): Option[Int] = file.getPath.getName match {
     case PathFile(number) => number.toIntOption
     case _                => None
   }
 
-  private def fileOf(number: Int): Option[Path] =
-    endings.iterator.map(ending => new Path(folder, s"v$number$ending")).find(fs.exists(_))
+  private def fileOf(number: Int): Option[FileStatus] =
+    version(number, isExpected = false).map(_.status)
 
-  private def list(): Seq[String] =
-    try fs.listStatus(folder).toSeq.map(_.getPath.getName)
+  // The status of a file that exists takes one request on S3, and of one that does not exist, two.
+  private def version(number: Int, isExpected: Boolean): Option[Version] = {
+    def statusOf(file: Path): Option[FileStatus] =
+      try Some(fs.getFileStatus(file))
+      catch { case _: FileNotFoundException => None }
+    val spelled = endings.iterator.map(ending => new Path(folder, s"v$number$ending"))
+    val expected = if (isExpected) statusOf(spelled.next()) else None
+    expected.orElse(spelled.filter(store.isThere).flatMap(statusOf).nextOption()).map {
+      Version(number, _)
+    }
+  }
+
+  private def list(): Seq[FileStatus] =
+    try fs.listStatus(folder).toSeq
     catch { case _: FileNotFoundException => Nil }
 
-  private def hint(): Option[Int] = {
-    val file = new Path(folder, hintName)
-    Try(Using.resource(fs.open(file))(in => new String(in.readAllBytes, UTF_8))).toOption
-      .flatMap(_.trim.toIntOption)
+  private def write(
+      number: Int,
+      metadata: TableMetadata,
+      hint: Option[ReadFile]
+  ): Option[Seen] = {
+    // Not all readers find compressed metadata in a folder.
+    val file = new Path(folder, s"v$number${endings.head}")
+    val writing =
+      exclusive.getOrElse(if (CatalogPlace.of(metadata).isDefined) store else refuseFileSystem())
+    // Without a conditional PUT, a file would be written and then removed.
+    if (!writing.comparesBefore && (fileOf(number).isDefined || !goesOn(number))) throw lost(number)
+    if (!writing.create(file)(MetadataJson.write(metadata, _))) throw lost(number)
+    // The version may not have existed because it was removed since the metadata was read.
+    if (!goesOn(number)) {
+      fs.delete(file, false)
+      throw lost(number)
+    }
+    val asRead = RecentMetadata.keep(spelled(file), file, fs, metadata)
+    // The commit is made; readers look for later versions than that of the hint.
+    val hinted =
+      try writeHint(number, hint)
+      catch {
+        case NonFatal(e) =>
+          logger.warn(s"The version hint of $name could not be replaced", e)
+          None
+      }
+    for { line <- asRead; _ <- hinted } yield Seen(number, Found.Line(line), hinted)
   }
 
-  private def write(number: Int, metadata: TableMetadata): Unit = {
-    // Not all readers find compressed metadata in a folder.
-    val ending = endings.head
-    val written = new Path(folder, s"${UUID.randomUUID}$ending")
-    val file = new Path(folder, s"v$number$ending")
-    def won = fileOf(number).isEmpty && fs.rename(written, file)
-    try {
-      Using.resource(new BufferedOutputStream(io().newOutputFile(written.toString).create())) {
-        MetadataJson.write(metadata, _)
-      }
-      if (!won) throw lost(number)
-    } catch {
-      case NonFatal(e) =>
-        Try(fs.delete(written, false))
-        throw e
-    }
-    RecentMetadata.keep(file, fs, metadata)
-    // The commit is made; readers look for later versions than that of the hint.
-    try writeHint(number)
-    catch { case NonFatal(e) => logger.warn(s"The version hint of $name could not be updated", e) }
-  }
+  // Old versions are removed from the oldest on. So to a publisher that was suspended a version can
+  // seem not to exist, but then the previous one does not exist either.
+  private def goesOn(number: Int): Boolean =
+    if (number == 1) list().flatMap(numberOf).forall(_ == 1)
+    else endings.exists(ending => store.isThere(new Path(folder, s"v${number - 1}$ending")))
+
+  private def refuseFileSystem(): Nothing =
+    throw IcebergWriterCompatException.notPublishable(
+      "NOT_EXCLUSIVE",
+      Map(
+        "table" -> name,
+        "folder" -> root.toString,
+        "fileSystem" -> fs.getClass.getName,
+        "scheme" -> MetadataStore.schemeOf(fs),
+        "setting" -> s"${MetadataStore.Setting}${MetadataStore.schemeOf(fs)}"
+      )
+    )
 
   private def lost(number: Int): CommitFailedException =
     new CommitFailedException(s"Version $number of the metadata of $name exists already")
 
-  private def writeHint(number: Int): Unit = {
-    val file = new Path(folder, hintName)
-    val written = new Path(folder, s"${UUID.randomUUID}-$hintName")
-    Using.resource(fs.create(written, false))(_.write(number.toString.getBytes(UTF_8)))
-    fs.delete(file, false)
-    fs.rename(written, file)
-    ()
+  /** Writes a version into the hint; `None` if the hint already names a later version. */
+  private def writeHint(number: Int, seen: Option[ReadFile]): Option[ReadFile] = {
+    @tailrec def attempt(before: Option[ReadFile], left: Int): Option[ReadFile] = {
+      // A publisher that was suspended must not set the hint back to a version that may be removed.
+      val goesBack = before.flatMap(numberIn).exists(n => n > number && fileOf(n).isDefined)
+      if (goesBack) None
+      else if (store.replace(hintFile, number.toString, before))
+        Some(ReadFile(number.toString, None))
+      else if (left > 0) attempt(store.read(hintFile), left - 1)
+      else None
+    }
+    val isKnown = store.comparesBefore && seen.forall(_.etag.isDefined)
+    attempt(if (isKnown) seen else store.read(hintFile), hintRetries)
   }
 }
 
 private object PathTableOperations {
 
-  /** The number of the newest version of the metadata, 0 if there is none, and its state. */
-  final case class Seen(number: Int, found: Found)
+  /** The number of the newest version, 0 if there is none, its state, and the hint as read. */
+  final case class Seen(number: Int, found: Found, hint: Option[ReadFile])
+
+  final case class Version(number: Int, status: FileStatus)
+
+  // Each retry means that another publisher has published a later version.
+  val hintRetries = 20
 
   val hintName = "version-hint.text"
 
-  val version: Regex = """v(\d+)\..*""".r
-
-  val PathFile: Regex = MetadataFileNames.OfPath
+  val PathFile: Regex = """v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
 
   val CatalogFile: Regex = MetadataFileNames.OfCatalog
 
   val endings: Seq[String] = MetadataFileNames.Endings
 
   val logger: Logger = LoggerFactory.getLogger(classOf[PathTableOperations])
-}
-
-/** A file system that creates a metadata file only once, and replaces the hint atomically. */
-private final class CommittingFileSystem(inner: FileSystem, writeOnce: WriteOnce)
-    extends FilterFileSystem(inner) {
-
-  override def rename(from: Path, to: Path): Boolean =
-    if (to.getName == PathTableOperations.hintName) replace(from, to) else publish(from, to)
-
-  /** Renames a file to a name that does not exist. */
-  def keep(from: Path, to: Path): Boolean = inner.rename(from, to)
-
-  // On a local file system a rename replaces the existing file.
-  override def delete(path: Path, recursive: Boolean): Boolean =
-    if (isLocal && path.getName == PathTableOperations.hintName) true
-    else inner.delete(path, recursive)
-
-  private def isLocal: Boolean = inner.getScheme == "file"
-
-  private def local(path: Path): java.nio.file.Path = java.nio.file.Path.of(path.toUri.getPath)
-
-  private def replace(from: Path, to: Path): Boolean =
-    if (wouldGoBack(from, to)) inner.delete(from, false)
-    else if (!isLocal) inner.rename(from, to)
-    else {
-      Files.deleteIfExists(checksum(to))
-      Files.move(
-        local(from),
-        local(to),
-        StandardCopyOption.ATOMIC_MOVE,
-        StandardCopyOption.REPLACE_EXISTING
-      )
-      Files.deleteIfExists(checksum(from))
-      true
-    }
-
-  // A publisher that was suspended must not set the hint back to a version that may be removed.
-  private def wouldGoBack(from: Path, to: Path): Boolean = {
-    def version(hint: Path): Option[BigInt] =
-      Try(
-        Using.resource(inner.open(hint))(in => BigInt(new String(in.readAllBytes, UTF_8).trim))
-      ).toOption
-    version(to).zip(version(from)).exists { case (there, next) =>
-      there > next && isThere(to.getParent, there)
-    }
-  }
-
-  private def checksum(path: Path): java.nio.file.Path =
-    local(path).resolveSibling(s".${path.getName}.crc")
-
-  private def publish(from: Path, to: Path): Boolean = {
-    val written =
-      if (!goesOn(to)) false
-      else if (isLocal) link(from, to)
-      else {
-        val text = Using.resource(inner.open(from))(in => new String(in.readAllBytes, UTF_8))
-        writeOnce(to, text.linesIterator)
-      }
-    // The version may not have existed because it was removed since the metadata was read.
-    val published = written && (goesOn(to) || { inner.delete(to, false); false })
-    // The version is published; the temporary file does not matter.
-    if (published) Try(inner.delete(from, false))
-    published
-  }
-
-  // Old versions are removed from the oldest on. So to a publisher that was suspended a version can
-  // seem not to exist, but then the previous one does not exist either.
-  private def goesOn(to: Path): Boolean = to.getName match {
-    case PathTableOperations.version("1") =>
-      inner
-        .listStatus(to.getParent)
-        .forall(_.getPath.getName match {
-          case PathTableOperations.PathFile(number) => number == "1"
-          case _                                    => true
-        })
-    case PathTableOperations.version(number) => isThere(to.getParent, BigInt(number) - 1)
-    case _                                   => true
-  }
-
-  private def isThere(folder: Path, version: BigInt): Boolean =
-    PathTableOperations.endings.exists { ending =>
-      inner.exists(new Path(folder, s"v$version$ending"))
-    }
-
-  private def link(from: Path, to: Path): Boolean =
-    try { Files.createLink(local(to), local(from)); true }
-    catch { case _: FileAlreadyExistsException => false }
 }

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.iceberg.target
 
+import org.apache.hadoop.fs.Path
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.{LocationProviders, Snapshot, TableMetadata, TableOperations}
@@ -28,6 +29,9 @@ trait PublishTarget extends TableOperations {
     case Found.Absent | _: Found.Lost => null
   }
 
+  /** A location by the scheme that metadata contains. */
+  def spelled(location: Path): Path = location
+
   /** Does not continue the existing metadata: the next commit begins a new line. */
   def abandon(lost: Found.Lost): Unit
 
@@ -47,6 +51,9 @@ trait PublishTarget extends TableOperations {
 
   /** The files that could not be read, by their new names. */
   def setAside: Seq[String]
+
+  /** Refuses a place where two publishers could write the same version. */
+  def checkExclusive(): Unit = ()
 
   /** Refuses metadata that must not be continued here. */
   def check(metadata: TableMetadata): Unit

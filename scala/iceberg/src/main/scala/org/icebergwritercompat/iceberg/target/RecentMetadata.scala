@@ -1,6 +1,6 @@
 package org.icebergwritercompat.iceberg.target
 
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.{TableMetadata, TableMetadataParser}
 
@@ -20,7 +20,12 @@ import scala.util.{Try, Using}
 private[iceberg] object RecentMetadata {
 
   /** Identifies a file, also if another file had its name before. */
-  private final case class Mark(location: String, length: Long, millis: Long, head: ByteBuffer)
+  private sealed trait Mark
+
+  private final case class ByEtag(location: String, length: Long, etag: String) extends Mark
+
+  private final case class ByHead(location: String, length: Long, millis: Long, head: ByteBuffer)
+      extends Mark
 
   private final case class Entry(mark: Mark, metadata: SoftReference[TableMetadata])
 
@@ -33,10 +38,15 @@ private[iceberg] object RecentMetadata {
     override def removeEldestEntry(eldest: JMap.Entry[Path, Entry]): Boolean = size > mostTables
   }
 
-  /** The metadata in a file. */
-  def read(file: Path, fs: FileSystem, io: FileIO): TableMetadata = {
+  /**
+   * The metadata in a file.
+   *
+   * @param status
+   *   the status of the file, just read
+   */
+  def read(file: Path, status: FileStatus, fs: FileSystem, io: FileIO): TableMetadata = {
     // If the file cannot be read, the parser raises the error.
-    val mark = Try(markOf(file, fs)).toOption
+    val mark = Try(markOf(file, status, fs)).toOption
     val known = Option(entries.synchronized(entries.get(file.getParent)))
       .filter(entry => mark.contains(entry.mark))
       .flatMap(entry => Option(entry.metadata.get))
@@ -47,25 +57,38 @@ private[iceberg] object RecentMetadata {
     }
   }
 
-  /** Caches the metadata that was written to a file. */
-  def keep(file: Path, fs: FileSystem, written: TableMetadata): Unit = {
-    // Without a cache entry the file is read.
+  /**
+   * Caches the metadata that was written to a file, and returns it as a reader gets it; `None` if
+   * the file has to be read.
+   *
+   * @param file
+   *   the location that readers use
+   * @param stored
+   *   the same file, by the scheme of the file system
+   */
+  def keep(
+      file: Path,
+      stored: Path,
+      fs: FileSystem,
+      written: TableMetadata
+  ): Option[TableMetadata] =
     Try {
       val asRead = TableMetadata
         .buildFrom(written)
         .discardChanges()
         .withMetadataLocation(file.toString)
         .build()
-      put(file, markOf(file, fs), asRead)
-    }
-    ()
-  }
+      put(file, markOf(file, fs.getFileStatus(stored), fs), asRead)
+      asRead
+    }.toOption
 
-  private def markOf(file: Path, fs: FileSystem): Mark = {
-    val status = fs.getFileStatus(file)
-    val head = Using.resource(fs.open(file))(_.readNBytes(headBytes))
-    Mark(file.toString, status.getLen, status.getModificationTime, ByteBuffer.wrap(head))
-  }
+  private def markOf(file: Path, status: FileStatus, fs: FileSystem): Mark =
+    MetadataStore.etagOf(status) match {
+      case Some(etag) => ByEtag(file.toString, status.getLen, etag)
+      case None       =>
+        val head = Using.resource(fs.open(status.getPath))(_.readNBytes(headBytes))
+        ByHead(file.toString, status.getLen, status.getModificationTime, ByteBuffer.wrap(head))
+    }
 
   private def put(file: Path, mark: Mark, metadata: TableMetadata): Unit =
     entries.synchronized {

@@ -9,9 +9,11 @@ import java.net.URI
  * them to the letter, and always absolute.
  *
  * @param root
- *   the folder of the table
+ *   the folder of the table, by the scheme that metadata contains
+ * @param spelled
+ *   gives a file outside of the folder the same scheme
  */
-final class DataFilePaths(root: Path) {
+final class DataFilePaths(root: Path, spelled: Path => Path = identity) {
 
   private val rootPrefix = new Path(root, "x").toString.stripSuffix("x")
 
@@ -22,7 +24,7 @@ final class DataFilePaths(root: Path) {
     if (isPlain(path)) s"$rootPrefix$path"
     else {
       val file = new Path(new URI(path))
-      (if (file.toUri.isAbsolute) file else new Path(root, file)).toString
+      (if (file.toUri.isAbsolute) spelled(file) else new Path(root, file)).toString
     }
 
   /** What Delta's log has for a path of Iceberg: relative where it is below the table. */

@@ -33,7 +33,7 @@ class MetadataJsonSuite extends AnyFunSuite {
   private def published(commits: Int): TableMetadata = {
     val root = new Path(Files.createDirectories(TestFolders.freshFolder()).toUri)
     def target =
-      new PathTableOperations("json", root, new Configuration, (_, _) => fail("not a local disk"))
+      new PathTableOperations("json", root, new Configuration)
     val line = new CommitLine(root, target, 3)
     line.begin()
     (1 to commits).foreach(version => line.append(version.toLong, s"$version"))

@@ -27,8 +27,7 @@ class FirstPublishSuite extends AnyFunSuite {
     def operations = new PathTableOperations(
       "first",
       root,
-      new Configuration,
-      (_, _) => fail("not a local disk")
+      new Configuration
     )
     val target = operations
     new IcebergPublisher("first", root, target, Long.MaxValue / 4)

@@ -20,7 +20,7 @@ class PublishGrowthSuite extends AnyFunSuite {
     }
 
   private def operations(root: Path): PathTableOperations =
-    new PathTableOperations("grown", root, new Configuration, (_, _) => fail("not a local disk"))
+    new PathTableOperations("grown", root, new Configuration)
 
   test("the folder of the metadata grows with the commits and no faster, and all can be read") {
     val home = Files.createDirectories(TestFolders.freshFolder())
@@ -99,7 +99,7 @@ class PublishGrowthSuite extends AnyFunSuite {
       val root = new Path(home.toUri)
       val conf = new Configuration
       conf.set("fs.permissions.umask-mode", mask)
-      val target = new PathTableOperations("masked", root, conf, (_, _) => fail("not a local disk"))
+      val target = new PathTableOperations("masked", root, conf)
       val line = new CommitLine(root, target, 3)
       line.begin()
       line.append(1, "one")

@@ -4,6 +4,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.iceberg.{TableMetadata, TableMetadataParser}
 import org.apache.iceberg.exceptions.{CommitFailedException, NotFoundException}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.testing.{CommitLine, ElsewhereFileSystem, TestFolders}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -14,89 +15,99 @@ import java.util.UUID
 
 class PathTableOperationsSuite extends AnyFunSuite {
 
-  private val notAsked: WriteOnce = (_, _) => fail("the local file system decides by itself")
-
   private def folder(): LocalPath = Files.createDirectories(TestFolders.freshFolder())
 
   private def local: FileSystem = FileSystem.getLocal(new Configuration)
 
-  private def write(fs: FileSystem, file: LocalPath, text: String): Path = {
-    val path = new Path(file.toString)
-    val out = fs.create(path, true)
-    out.write(text.getBytes)
-    out.close()
-    path
+  private def store(fs: FileSystem, home: LocalPath): MetadataStore =
+    MetadataStore.of(fs, new Path(home.toString), elsewhere).getOrElse(fail("not exclusive"))
+
+  private def elsewhere: Configuration = {
+    val conf = new Configuration
+    ElsewhereFileSystem.confs.foreach { case (key, value) => conf.set(key, value) }
+    conf
   }
 
-  test("metadata is never written over") {
-    val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
-    val first = write(local, home.resolve("a.json"), "first")
-    val second = write(local, home.resolve("b.json"), "second")
-    val target = new Path(home.resolve("v1.metadata.json").toString)
-    assert(fs.rename(first, target))
-    assert(!fs.rename(second, target))
-    assert(Files.readString(home.resolve("v1.metadata.json")) == "first")
-    assert(!Files.exists(home.resolve("a.json")))
-    assert(new String(fs.open(target).readAllBytes) == "first")
+  private def there(conf: Configuration): FileSystem = {
+    val fs = new ElsewhereFileSystem
+    fs.initialize(URI.create("elsewhere:///"), conf)
+    fs
   }
 
-  test("metadata goes on only from a version that is there") {
-    val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
-    val target = new Path(home.resolve("v12.metadata.json").toString)
-    val next = write(local, home.resolve("a.json"), "next")
-    assert(!fs.rename(next, target))
-    assert(Files.exists(home.resolve("a.json")) && !Files.exists(home.resolve("v12.metadata.json")))
-    write(local, home.resolve("v11.gz.metadata.json"), "before")
-    // The first versions are gone, not free.
-    Seq("v1.metadata.json", "v2.metadata.json").foreach { gone =>
-      assert(!fs.rename(next, new Path(home.resolve(gone).toString)))
-      assert(!Files.exists(home.resolve(gone)))
+  private def create(store: MetadataStore, file: LocalPath, text: String): Boolean =
+    store.create(new Path(file.toString))(_.write(text.getBytes))
+
+  Seq("on a local disk" -> local, "elsewhere" -> there(elsewhere)).foreach { case (where, fs) =>
+    test(s"$where a metadata file is never written over, and nothing else is left") {
+      val home = folder()
+      val target = home.resolve("v1.metadata.json")
+      assert(create(store(fs, home), target, "first"))
+      assert(!create(store(fs, home), target, "second"))
+      assert(Files.readString(target) == "first")
+      assert(home.toFile.list.toSeq.filterNot(_.endsWith(".crc")) == Seq("v1.metadata.json"))
+      assert(new String(fs.open(new Path(target.toString)).readAllBytes) == "first")
     }
-    assert(fs.rename(next, target))
-  }
 
-  test("the hint is there at every moment, and can be read through checksums") {
-    val (home, fs) = (folder(), new CommittingFileSystem(local, notAsked))
-    val hint = write(local, home.resolve("version-hint.text"), "1")
-    fs.delete(hint, false)
-    assert(Files.readString(home.resolve("version-hint.text")) == "1")
-    assert(fs.rename(write(local, home.resolve("x.temp"), "12"), hint))
-    assert(new String(fs.open(hint).readAllBytes) == "12")
-    assert(!Files.exists(home.resolve(".x.temp.crc")))
-    def hintAfter(next: String): String = {
-      fs.rename(write(local, home.resolve("y.temp"), next), hint)
-      assert(!Files.exists(home.resolve("y.temp")))
-      Files.readString(home.resolve("version-hint.text"))
+    test(s"$where the hint is replaced, and can be read through checksums") {
+      val home = folder()
+      val hint = new Path(home.resolve("version-hint.text").toString)
+      Seq("1", "12").foreach { next =>
+        assert(store(fs, home).replace(hint, next, None))
+        assert(store(fs, home).read(hint).map(_.text).contains(next))
+        assert(new String(fs.open(hint).readAllBytes) == next)
+      }
+      assert(home.toFile.list.toSeq.filterNot(_.endsWith(".crc")) == Seq("version-hint.text"))
     }
-    assert(hintAfter("11") == "11")
-    // A publisher that was suspended does not set the hint back.
-    write(local, home.resolve("v11.metadata.json"), "{}")
-    assert(hintAfter("3") == "11")
-    assert(hintAfter("12") == "12")
   }
 
-  test("elsewhere the log store decides") {
+  test("a file system that does not keep writers apart is refused by its name") {
+    val conf = elsewhere
+    conf.unset(s"${MetadataStore.Setting}elsewhere")
     val home = folder()
-    val inner = new ElsewhereFileSystem
-    inner.initialize(URI.create("elsewhere:///"), new Configuration)
-    var asked = Seq.empty[(String, String)]
-    def fs(answer: Boolean) = new CommittingFileSystem(
-      inner,
-      (file, lines) => { asked :+= file.getName -> lines.mkString("\n"); answer }
-    )
-    Files.writeString(home.resolve("a.json"), "{\"a\":1}")
-    Files.writeString(home.resolve("v6.metadata.json"), "{}")
-    val from = new Path(home.resolve("a.json").toString)
-    val target = new Path(home.resolve("v7.metadata.json").toString)
-    assert(!fs(answer = false).rename(from, target))
-    assert(Files.exists(home.resolve("a.json")))
-    assert(fs(answer = true).rename(from, target))
-    assert(!Files.exists(home.resolve("a.json")))
-    assert(asked == Seq.fill(2)("v7.metadata.json" -> "{\"a\":1}"))
+    val root = new Path(s"elsewhere:$home")
+    def target = new PathTableOperations("a table", root, conf)
+    val refused = intercept[IcebergWriterCompatException](new CommitLine(root, target, 3).begin())
+    assert(refused.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.NOT_EXCLUSIVE")
+    Seq(classOf[ElsewhereFileSystem].getName, "exclusive.elsewhere", "catalog").foreach { told =>
+      assert(refused.getMessage.contains(told))
+    }
+    assert(!Files.exists(home.resolve("metadata/v1.metadata.json")))
+    assert(target.found() == Found.Absent)
+    // As its text says.
+    conf.set(s"${MetadataStore.Setting}elsewhere", "rename")
+    new CommitLine(root, target, 3).begin()
+    assert(target.found().isInstanceOf[Found.Line])
+  }
+
+  test("metadata goes on only from a version that is there, and nobody is sent back") {
+    val home = folder()
+    val root = new Path(home.toUri)
+    val line = new CommitLine(root, operations(root), 3)
+    line.begin()
+    val (base, slow) = (operations(root), operations(root))
+    val known = slow.current()
+    (1 to 20).foreach(version => line.append(version.toLong, s"$version"))
+    assert(!Files.exists(metadataFile(home, 2)))
+    // The next version of what was seen is gone, not free.
+    intercept[CommitFailedException](slow.commit(known, changed(known, "slow")))
+    assert(!Files.exists(metadataFile(home, 2)))
+    assert(Files.readString(home.resolve("metadata/version-hint.text")) == "21")
+    // A hint that names what is there is corrected, one that is gone is found again.
+    Seq("20", "3", "x", "").foreach { hint =>
+      Files.deleteIfExists(home.resolve("metadata/.version-hint.text.crc"))
+      Files.writeString(home.resolve("metadata/version-hint.text"), hint)
+      operations(root).repair()
+      assert(Files.readString(home.resolve("metadata/version-hint.text")) == "21")
+    }
+    base.commit(base.current(), changed(base.current(), "base"))
+    assert(Files.readString(home.resolve("metadata/version-hint.text")) == "22")
   }
 
   private def operations(root: Path): PathTableOperations =
-    new PathTableOperations("a table", root, new Configuration, notAsked)
+    new PathTableOperations("a table", root, new Configuration)
+
+  private def changed(base: TableMetadata, value: String): TableMetadata =
+    TableMetadata.buildFrom(base).setProperties(java.util.Map.of("by", value)).build()
 
   private def metadataFile(home: LocalPath, version: Int): LocalPath =
     home.resolve(s"metadata/v$version.metadata.json")
@@ -126,8 +137,6 @@ class PathTableOperationsSuite extends AnyFunSuite {
     val home = folder()
     val root = new Path(home.toUri)
     new CommitLine(root, operations(root), 3).begin()
-    def changed(base: TableMetadata, value: String): TableMetadata =
-      TableMetadata.buildFrom(base).setProperties(java.util.Map.of("by", value)).build()
     val (one, other) = (operations(root), operations(root))
     val (before, same) = (one.current(), other.current())
     assert(before eq same)

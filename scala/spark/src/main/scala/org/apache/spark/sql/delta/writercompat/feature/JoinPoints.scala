@@ -323,14 +323,6 @@ object JoinPoints {
     Seq(Bodies("Snapshot", "checksumOpt"), Bodies("VersionChecksum", "numFiles", "tableSizeBytes"))
   )
 
-  val LogStoreWrite: JoinPoint = JoinPoint(
-    "log-store-write",
-    "LogStore.write with overwrite = false",
-    "on other than local file systems, it decides which of two publishers writes a version",
-    "one of two publishers would overwrite the commit of the other",
-    Seq(Bodies("storage/LogStoreAdaptor", "write"), Shape("storage/LogStore"))
-  )
-
   val Vacuum: JoinPoint = JoinPoint(
     "vacuum",
     "VacuumCommand.gc finds the files to keep only by getValidFilesFromSnapshot",
@@ -522,7 +514,6 @@ object JoinPoints {
     CommitFiles,
     CommitIds,
     FileTotals,
-    LogStoreWrite,
     LogSegment,
     RestoredVersion,
     Transactions,

@@ -679,7 +679,11 @@ private[writercompat] final class OvertakenCommit(read: Long)
 object GuardedTransaction {
 
   private def keptInReplace: Set[String] =
-    Contracts.all.map(_.property).toSet ++ Set(WriterCompat.Publish, WriterCompat.PublishTable)
+    Contracts.all.map(_.property).toSet ++ Set(
+      WriterCompat.Publish,
+      WriterCompat.PublishTable,
+      WriterCompat.PublishScheme
+    )
 
   /** A guarded transaction that replaces `transaction`, at the same snapshot. */
   def guard(transaction: OptimisticTransaction): OptimisticTransaction = transaction match {

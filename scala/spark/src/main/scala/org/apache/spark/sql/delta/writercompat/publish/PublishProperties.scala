@@ -7,18 +7,19 @@ import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
-import org.icebergwritercompat.model.WriterCompat.{Publish, PublishTable}
+import org.icebergwritercompat.model.WriterCompat.{Publish, PublishScheme, PublishTable}
 import org.icebergwritercompat.remedy.{Change, Declared, Door, Remedy, Together}
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement}
 import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.publish.PublishRefusals
+import org.icebergwritercompat.iceberg.target.StoreSchemes
 
 /** The table properties that say whether and how a table is published. */
 object PublishProperties {
 
   private val prefix = "icebergWriterCompat."
 
-  private val all = Seq(Publish, PublishTable)
+  private val all = Seq(Publish, PublishTable, PublishScheme)
 
   /**
    * Refuses properties in `metadata` that are new or changed and would have no effect.
@@ -52,6 +53,9 @@ object PublishProperties {
         case PublishTable =>
           if (!isName(value))
             refuse("a namespace and a name, with a dot between", set(PublishTable -> "db.t"))
+        case PublishScheme =>
+          if (!StoreSchemes.ofS3.contains(value))
+            refuse(StoreSchemes.ofS3.mkString(" or "), set(PublishScheme -> StoreSchemes.ofS3.head))
         case _ =>
           refuse(
             s"called ${all.mkString(" or ")}, in these letters",

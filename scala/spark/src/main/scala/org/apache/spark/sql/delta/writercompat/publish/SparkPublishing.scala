@@ -1,6 +1,5 @@
 package org.apache.spark.sql.delta.writercompat.publish
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog}
@@ -15,16 +14,10 @@ import org.icebergwritercompat.iceberg.publish.{
   Publishing
 }
 import org.icebergwritercompat.iceberg.source.TableAtVersion
-import org.icebergwritercompat.iceberg.target.{
-  CatalogSettings,
-  PublishTarget,
-  PublishTargets,
-  WriteOnce
-}
+import org.icebergwritercompat.iceberg.target.{CatalogSettings, PublishTarget, PublishTargets}
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.report.{PublishProblem, PublishResult, PublishStatus}
 
-import java.nio.file.FileAlreadyExistsException
 import scala.util.Try
 
 /**
@@ -79,22 +72,15 @@ final class SparkPublishing(
   /** See [[PublishInspection.problems]]. */
   def problems(): Seq[PublishProblem] = inspection.problems()
 
-  private def place(newest: TableAtVersion): PublishTarget = {
-    val configuration = log.newDeltaHadoopConf()
-    val writeOnce: WriteOnce = (file: Path, lines: Iterator[String]) =>
-      try {
-        log.store.write(file, lines, overwrite = false, configuration)
-        true
-      } catch { case _: FileAlreadyExistsException => false }
+  private def place(newest: TableAtVersion): PublishTarget =
     PublishTargets.of(
       name,
       log.dataPath,
-      configuration,
-      writeOnce,
+      log.newDeltaHadoopConf(),
       CatalogSettings.of(spark.conf.getAll, spark.sessionState.conf.warehousePath),
-      nameInCatalog(newest.properties)
+      nameInCatalog(newest.properties),
+      newest.properties.get(WriterCompat.PublishScheme)
     )
-  }
 
   private def nameInCatalog(properties: Map[String, String]): Option[Seq[String]] =
     properties

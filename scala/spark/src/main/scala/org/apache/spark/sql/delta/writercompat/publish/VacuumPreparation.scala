@@ -13,6 +13,7 @@ import org.apache.spark.sql.delta.writercompat.read.TableStates
 import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.DeltaVersionProperty
+import org.icebergwritercompat.iceberg.target.StoreSchemes
 
 import java.io.FileNotFoundException
 import scala.util.control.NonFatal
@@ -89,7 +90,8 @@ private[writercompat] final class VacuumPreparation(spark: SparkSession, table: 
     catch { case _: FileNotFoundException => Nil }
 
   private def relative(file: Path): Option[Path] =
-    Try(DeltaFileOperations.tryRelativizePath(fs, root, file)).toOption.filterNot(_.isAbsolute)
+    Try(DeltaFileOperations.tryRelativizePath(fs, root, StoreSchemes.as(root, file))).toOption
+      .filterNot(_.isAbsolute)
 
   private def withFolders(file: Path): Seq[String] =
     Iterator

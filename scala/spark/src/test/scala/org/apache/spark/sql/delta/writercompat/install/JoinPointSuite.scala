@@ -38,7 +38,6 @@ import org.apache.spark.sql.delta.writercompat.read.{CommitIds, PhysicalNames}
 
 import java.io.FileNotFoundException
 import java.lang.reflect.Modifier
-import java.nio.file.FileAlreadyExistsException
 import scala.util.Using
 
 /** One tripwire a join point: it fails by the join point's id when Delta changes there. */
@@ -619,18 +618,6 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     assert(snapshot.checksumOpt.map(_.numFiles).contains(2L))
     val bytes = snapshot.allFiles.collect().map(_.size).sum
     assert(snapshot.checksumOpt.map(_.tableSizeBytes).contains(bytes))
-  }
-
-  test(JoinPoints.LogStoreWrite.id) {
-    val log = withCommits(1)
-    val conf = log.newDeltaHadoopConf()
-    val file = new Path(log.dataPath, "metadata/v1.metadata.json")
-    log.dataPath.getFileSystem(conf).mkdirs(file.getParent)
-    log.store.write(file, Iterator("first"), overwrite = false, conf)
-    intercept[FileAlreadyExistsException] {
-      log.store.write(file, Iterator("second"), overwrite = false, conf)
-    }
-    assert(log.store.read(file, conf) == Seq("first"))
   }
 
   test(JoinPoints.LogSegment.id) {

@@ -9,7 +9,12 @@ import org.apache.iceberg.jdbc.JdbcCatalog
 import org.apache.iceberg.types.Types
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.testing.{RestCatalogServer, SharedSpark, TestTable}
+import org.icebergwritercompat.testing.{
+  ElsewhereFileSystem,
+  RestCatalogServer,
+  SharedSpark,
+  TestTable
+}
 import org.scalatest.BeforeAndAfterAll
 
 import java.nio.file.Files
@@ -619,7 +624,8 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
       val error = intercept[IcebergWriterCompatException](in(settings.toMap)(publish(table)))
       error.getCondition.stripPrefix("ICEBERG_WRITER_COMPAT_") -> error.getMessage
     }
-    val (mysql, driver) = message("type" -> "jdbc", "uri" -> "jdbc:mysql://host/db?password=secret")
+    val (mysql, driver) =
+      message("type" -> "jdbc", "uri" -> "jdbc:mysql://me:secret@host/db?password=secret")
     assert(mysql == "DRIVER_MISSING")
     assert(driver.contains("spark.jars.packages=com.mysql:mysql-connector-j:"))
     val (rest, address) = message("type" -> "rest", "uri" -> "http://me:secret@127.0.0.1:1")
@@ -629,6 +635,55 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     assert(message("type" -> "jdbz")._1 == "CATALOG_UNAVAILABLE")
     assert(message("uri" -> "http://127.0.0.1:1")._1.endsWith("INVALID_PROPERTY_VALUE"))
     assert(!Files.exists(table.folder.resolve("metadata")))
+  }
+
+  test("a catalog that wants another class to write files is named with the jars of that") {
+    val wanted = "org.apache.iceberg.aws.s3.S3FileIO"
+    Using.resource(new RestCatalogServer(behindRest, Map("io-impl" -> wanted))) { server =>
+      val table = created()
+      insert(table, 1)
+      val settings = Map("type" -> "rest", "uri" -> server.uri)
+      val error = intercept[IcebergWriterCompatException](in(settings)(publish(table)))
+      assert(error.getCondition == "ICEBERG_WRITER_COMPAT_CATALOG_CLASS_MISSING")
+      assert(error.getMessage.contains(wanted))
+      assert(error.getMessage.contains("org.apache.iceberg:iceberg-aws:"))
+      // The other way that it says.
+      val own = "org.apache.iceberg.hadoop.HadoopFileIO"
+      assert(error.getMessage.contains(own))
+      in(settings + ("io-impl" -> own))(publish(table))
+      val found = behindRest.loadTable(TableIdentifier.of("default", table.name))
+      assert(found.currentSnapshot.summary.get("delta-version") == "1")
+    }
+  }
+
+  test("a file system that cannot create a file only once needs a catalog") {
+    val confs = ElsewhereFileSystem.confs.filterNot(_._1.contains("exclusive"))
+    withConf(confs: _*) {
+      val folder = SharedSpark.freshFolder()
+      val table = TestTable(s"delta.`elsewhere:$folder`", folder)
+      sql(
+        s"CREATE TABLE ${table.name} (id INT) USING delta TBLPROPERTIES ($on, " +
+          "'icebergWriterCompat.publish.table' = 'db.elsewhere')"
+      )
+      sql(s"INSERT INTO ${table.name} VALUES (1)")
+      assert(condition(publish(table)) == "NOT_PUBLISHABLE.NOT_EXCLUSIVE")
+      assert(condition(IcebergWriterCompat.publishAnew(spark, table.name)).endsWith("EXCLUSIVE"))
+      assert(!Files.exists(folder.resolve("metadata")))
+      in(sqlite("elsewhere")) {
+        publish(table)
+        sql(s"INSERT INTO ${table.name} VALUES (2)")
+        publish(table)
+      }
+      val catalog = CatalogUtil
+        .buildIcebergCatalog(
+          "iceberg",
+          sqlite("elsewhere").asJava,
+          spark.sessionState.newHadoopConf()
+        )
+      val published = catalog.loadTable(TableIdentifier.of("db", "elsewhere"))
+      assert(published.snapshots.asScala.map(_.summary.get("delta-version")).toSeq == Seq("1", "2"))
+      assert(published.currentSnapshot.summary.get("total-records") == "2")
+    }
   }
 
   test("a catalog that fails leaves the commit, and is caught up with") {

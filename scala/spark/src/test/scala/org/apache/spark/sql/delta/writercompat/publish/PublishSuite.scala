@@ -3,8 +3,9 @@ package org.apache.spark.sql.delta.writercompat.publish
 import org.apache.iceberg.data.IcebergGenerics
 import org.apache.iceberg.types.Type.TypeID
 import org.apache.spark.sql.delta.stats.StatisticsCollection
+import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark, TestTable}
+import org.icebergwritercompat.testing.{ElsewhereFileSystem, NotingLogStore, SharedSpark, TestTable}
 import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.nio.file.{Files, Path}
@@ -371,6 +372,28 @@ class PublishSuite extends PublishedSuite {
           .forall(_.contains("elsewhere:"))
       )
       assert(Files.readString(hint(table)) == "6")
+    }
+  }
+
+  test("Delta's log store is asked for no file outside of the log") {
+    withConf(ElsewhereFileSystem.confs: _*) {
+      val folder = SharedSpark.freshFolder()
+      val table = TestTable(s"delta.`elsewhere:$folder`", folder)
+      val (written, read) = NotingLogStore.of("elsewhere") {
+        numbers(table)
+        sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
+        publish(table)
+        sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'true')")
+        sql(s"UPDATE ${table.name} SET name = 'b'")
+        IcebergWriterCompat.publishAnew(spark, table.name)
+        status(table)
+      }
+      val log = folder.resolve("_delta_log").toString
+      Seq(written, read).foreach { files =>
+        assert(files.exists(_.getName.endsWith(".json")))
+        assert(files.filterNot(_.toUri.getPath.startsWith(s"$log/")) == Nil)
+      }
+      assertSameTable(table)
     }
   }
 
