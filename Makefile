@@ -6,13 +6,15 @@ SHELL := /bin/bash
 PYTHON ?= python3
 SPARK ?= 4.1
 DEFAULT_SPARK := 4.1
+spark_lines := $(shell sed -nE 's/.*spark = "([0-9]+\.[0-9]+)\..*/\1/p' project/SparkLine.scala)
 
-ifeq ($(filter $(SPARK),4.0 4.1 4.2),)
-$(error SPARK must be 4.0, 4.1 or 4.2, but is '$(SPARK)')
+ifeq ($(filter $(SPARK),$(spark_lines)),)
+$(error SPARK must be one of $(spark_lines), but is '$(SPARK)')
 endif
 
 line = spark$(subst .,,$(1))
-staging := spark40/stage spark41/stage spark42/stage
+staging := $(foreach one,$(spark_lines),$(call line,$(one))/stage)
+stamps := $(addprefix .staged-,$(spark_lines))
 bin := .venv/bin
 sbt := build/sbt
 jars := python/iceberg_writer_compat/jars
@@ -32,7 +34,7 @@ demo: setup ## Make a table in a scratch folder, change it, publish it, and let 
 pytest := $(bin)/pytest -c python/pyproject.toml --rootdir . -v -o console_output_style=count tests
 side_by_side := $(bin)/python build/side_by_side.py
 
-test: setup ## Run every test; SPARK=4.0 or 4.2 runs the Scala tests of that Spark line
+test: setup ## Run every test; SPARK=4.0 runs the Scala tests of another Spark line
 	$(side_by_side) scala "$(sbt) $(call line,$(SPARK))/test" python "$(pytest)"
 
 test-all: stage .tools/browser/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
@@ -51,7 +53,7 @@ check: .tools/launcher/sbt-launch.jar ## Check all code, and build the jars of a
 	$(side_by_side) \
 	  scala "$(sbt) 'all scalafmtCheckAll scalafmtSbtCheck $(staging) $(call line,$(DEFAULT_SPARK))/Test/compile'" \
 	  python "$(MAKE) --no-print-directory lint-python"
-	@touch $(jars)/.staged $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2
+	@touch $(jars)/.staged $(addprefix $(jars)/,$(stamps))
 
 format: setup ## Format all code
 	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo build
@@ -95,7 +97,7 @@ distclean: clean ## Remove what was built and what was installed
 # One sbt for all lines; `.staged-4.1` is what `setup` needs.
 $(jars)/.staged: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
 	$(sbt) "all $(staging)"
-	@touch $(jars)/.staged-4.0 $(jars)/.staged-4.1 $(jars)/.staged-4.2 $@
+	@touch $(addprefix $(jars)/,$(stamps)) $@
 
 $(jars)/.staged-%: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
 	$(sbt) $(call line,$*)/stage

@@ -8,8 +8,10 @@ import sbt._
  * three are in one jar. A command on the project of the layer `spark` runs in the other two as
  * well.
  */
-final class LineProjects(l: SparkLine) extends CompositeProject {
+final class LineProjects(val line: SparkLine) extends CompositeProject {
   import Layers._
+
+  private def l: SparkLine = line
 
   private def layer(name: String): Project =
     Project(name + l.projectId.stripPrefix("spark"), file("target") / l.name / name)
@@ -59,8 +61,22 @@ final class LineProjects(l: SparkLine) extends CompositeProject {
 
 object LineProjects {
 
-  /** Runs tasks at once as far as their tags allow; fails if one of them has. */
-  def together(tasks: Seq[Def.Initialize[Task[Unit]]]): Def.Initialize[Task[Unit]] =
+  /**
+   * Every test on one line. The other lines compile in full and run a few suites. Last, what the
+   * classes that were compiled against the first Delta do with each of the others.
+   */
+  def allTests(lines: Seq[LineProjects]): Def.Initialize[Task[Unit]] = {
+    val (tested, others) = lines.partition(_.line == SparkLine.tested)
+    together(
+      tested.flatMap(_.allTests) ++
+        others.map(other => other.suites(other.line.suites: _*)) ++
+        others.flatMap(_.onOtherDeltas("*SmokeSuite")) ++
+        tested.flatMap(_.onOtherDeltas("*SmokeSuite", "*GuardSuite", "*JoinPointSuite"))
+    )
+  }
+
+  // Runs tasks at once as far as their tags allow; fails if one of them has.
+  private def together(tasks: Seq[Def.Initialize[Task[Unit]]]): Def.Initialize[Task[Unit]] =
     Def.Initialize.joinInitialize(tasks).join.apply(_.join.map(_ => ()))
 }
 
@@ -151,7 +167,7 @@ object Layers {
       folder
     },
     Test / javaOptions ++= testJvmOptions.value,
-    Test / javaOptions ++= (if (l == SparkLine.spark41) Nil else fewTests),
+    Test / javaOptions ++= (if (l == SparkLine.tested) Nil else fewTests),
     Test / envVars += "SPARK_LOCAL_IP" -> "127.0.0.1",
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF")
   )

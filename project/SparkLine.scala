@@ -12,12 +12,15 @@ import sbt._
  * @param s3
  *   the S3 client for the tests of Python: the release of Hadoop that this line ships, and the AWS
  *   SDK that this release is built with
+ * @param suites
+ *   the suites that `testAll` runs on this line; all others are only compiled
  */
 final case class SparkLine(
     spark: String,
     scala: String,
     icebergRuntime: Option[String] = None,
-    s3: Option[S3Client] = None
+    s3: Option[S3Client] = None,
+    suites: Seq[String] = Seq("*SmokeSuite")
 ) {
 
   /** The short name users know, such as `4.1`. */
@@ -63,7 +66,16 @@ object SparkLine {
       s3 = Some(S3Client(hadoop = "3.4.2", sdk = "2.29.52"))
     )
 
-  val spark42: SparkLine = SparkLine(spark = "4.2.0", scala = "2.13.18")
+  // KernelConnectorSuite is about what only Spark 4.2 has.
+  val spark42: SparkLine =
+    SparkLine(
+      spark = "4.2.0",
+      scala = "2.13.18",
+      suites = Seq("*SmokeSuite", "*KernelConnectorSuite")
+    )
 
   val all: Seq[SparkLine] = Seq(spark40, spark41, spark42)
+
+  /** The line that all tests run on. */
+  val tested = spark41
 }

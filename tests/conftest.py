@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -34,7 +35,20 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(warehouse: Path) -> Iterator[SparkSession]:
+def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the class of the tests of Scala through which Delta writes its log."""
+    classes = tmp_path_factory.mktemp("classes")
+    (hadoop,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    home = os.environ.get("JAVA_HOME")
+    javac = shutil.which("javac", path=None if home is None else f"{home}/bin")
+    assert javac is not None, "the tests need a JDK"
+    source = "scala/iceberg/src/test/java/org/icebergwritercompat/testing/QuickLocalFs.java"
+    subprocess.run([javac, "-cp", hadoop, "-d", classes, REPOSITORY / source], check=True)
+    return classes
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path, quick_local_fs: Path) -> Iterator[SparkSession]:
     """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
     all_jars = ",".join([reader_jars(), *map(str, store_jars())])
     builder = (
@@ -44,6 +58,13 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         # their own generate code, as Spark does by default.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        # Nobody looks at the text of the plans, which is made for each query.
+        .config("spark.sql.ui.explainMode", "simple")
+        .config("spark.driver.extraClassPath", str(quick_local_fs))
+        .config(
+            "spark.hadoop.fs.AbstractFileSystem.file.impl",
+            "org.icebergwritercompat.testing.QuickLocalFs",
+        )
         # Over hundreds of tests the optimizing compiler pays.
         .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC")
     )

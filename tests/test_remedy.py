@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_writer_compat as compat
+import oracle
 from conftest import PROPERTIES, PROPERTY, Table, rows
 from iceberg_writer_compat import Remedy, cli
+from sessions import jars
 
 Ask = Callable[[SparkSession, str], Remedy]
 
@@ -42,10 +47,31 @@ def refused(statement: str) -> Ask:
     """What the refusal of a statement offers."""
 
     def ask(spark: SparkSession, table: str) -> Remedy:
-        with pytest.raises(PySparkException) as error:
-            spark.sql(statement.format(t=table))
-        of = json.loads(error.value._origin.remedyJson())  # type: ignore[attr-defined]
-        return Remedy(**{name: tuple(lines) for name, lines in of.items()})
+        return offered_by(lambda: spark.sql(statement.format(t=table)))
+
+    return ask
+
+
+def offered_by(call: Callable[[], object]) -> Remedy:
+    """What the refusal of a call offers."""
+    with pytest.raises(PySparkException) as error:
+        call()
+    return of_json(error.value._origin.remedyJson())  # type: ignore[attr-defined]
+
+
+def of_json(text: str) -> Remedy:
+    """A remedy of the JVM."""
+    return Remedy(**{name: tuple(lines) for name, lines in json.loads(text).items()})
+
+
+def made(kind: str, *arguments: str) -> Ask:
+    """A remedy that only a race of two statements offers."""
+
+    def ask(spark: SparkSession, table: str) -> Remedy:
+        jvm: Any = spark._jvm
+        remedies = jvm.org.icebergwritercompat.remedy
+        one = getattr(remedies, f"Remedy${kind}")(*(text.format(t=table) for text in arguments))
+        return of_json(remedies.RemedyJson.of(one))
 
     return ask
 
@@ -60,13 +86,20 @@ def of_schema(columns: str) -> Ask:
     return ask
 
 
+Step = str | Callable[[Table], None]
+
+
 @dataclass(frozen=True)
 class Case:
-    """A fault: how it comes about, how a remedy is asked for, and what holds once it is mended."""
+    """A fault: how it comes about, how a remedy is asked for, and what holds once it is mended.
 
-    setup: tuple[str, ...]
+    Where a remedy shows something and mends nothing, `shows` is part of what it shows.
+    """
+
+    setup: tuple[Step, ...]
     ask: Ask
-    mended: Callable[[Table], bool]
+    mended: Callable[[Table], bool] = lambda _table: True
+    shows: str = ""
 
 
 def without(rule: str) -> Callable[[Table], bool]:
@@ -81,6 +114,115 @@ def column(name: str, dataType: str) -> Callable[[Table], bool]:
     return lambda table: (name, dataType) in table.spark.table(table.name).dtypes
 
 
+def committed(table: Table, *actions: dict[str, Any]) -> None:
+    """Commits actions as a writer that keeps no rules."""
+    log = table.folder / "_delta_log"
+    version = oracle.versions(table.folder)[-1] + 1
+    text = "".join(json.dumps(action) + "\n" for action in actions)
+    (log / f"{version:020}.json").write_text(text, encoding="utf-8")
+
+
+def with_property(key: str, value: str) -> Step:
+    """Stores a property that no statement of Delta stores."""
+
+    def step(table: Table) -> None:
+        metadata = table.log.metadata
+        properties = metadata["configuration"] | {key: value}
+        committed(table, {"metaData": metadata | {"configuration": properties}})
+
+    return step
+
+
+def with_schema(before: str, after: str) -> Step:
+    """Changes the text of the schema."""
+
+    def step(table: Table) -> None:
+        metadata = table.log.metadata
+        assert before in metadata["schemaString"]
+        schema = metadata["schemaString"].replace(before, after)
+        committed(table, {"metaData": metadata | {"schemaString": schema}})
+
+    return step
+
+
+def with_marker(table: Table) -> None:
+    """Gives the partition of the only file the value that stands for null in folder names."""
+    (file,) = table.log.files
+    (column,) = file.add["partitionValues"]
+    marked = {column: "__HIVE_DEFAULT_PARTITION__"}
+    committed(table, {"add": file.add | {"partitionValues": marked}})
+
+
+def data_file(table: Table) -> Path:
+    """The only data file."""
+    (file,) = (f for f in table.folder.rglob("*.parquet") if "_delta_log" not in f.parts)
+    return file
+
+
+def without_file(table: Table) -> None:
+    """Deletes the only data file."""
+    data_file(table).unlink()
+
+
+def with_damaged_pages(table: Table) -> None:
+    """Damages the rows of the only data file, and leaves its footer as it is."""
+    file = data_file(table)
+    file.with_name(f".{file.name}.crc").unlink()
+    content = bytearray(file.read_bytes())
+    content[4:24] = bytes(20)
+    file.write_bytes(content)
+
+
+def published(table: Table) -> None:
+    """Publishes the table."""
+    compat.publish(table.spark, table.name)
+
+
+def verified(rule: str) -> Ask:
+    """What `verify` offers for the finding of a rule."""
+
+    def ask(spark: SparkSession, table: str) -> Remedy:
+        report = compat.verify(spark, table)
+        return next(finding.remedy for finding in report.findings if finding.rule == rule)
+
+    return ask
+
+
+def planned(rule: str) -> Ask:
+    """What the plan of an upgrade offers for the finding of a rule."""
+
+    def ask(spark: SparkSession, table: str) -> Remedy:
+        report = compat.enable_iceberg_writer_compat(spark, table, rewrite=True, dry_run=True)
+        return next(finding.remedy for finding in report.findings if finding.rule == rule)
+
+    return ask
+
+
+def program(*actions: str) -> Ask:
+    """What the refusal of a commit offers that a program makes by Delta's own interface."""
+
+    def ask(spark: SparkSession, table: str) -> Remedy:
+        jvm: Any = spark._jvm
+        delta = jvm.org.apache.spark.sql.delta
+        location = spark.sql(f"DESCRIBE DETAIL {table}").first()
+        assert location is not None
+        log = delta.DeltaLog.forTable(spark._jsparkSession, location["location"])
+        transaction = log.startTransaction()
+        operation = getattr(getattr(delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+        parsed = jvm.PythonUtils.toSeq([delta.actions.Action.fromJson(text) for text in actions])
+        return offered_by(lambda: transaction.commit(parsed, operation))
+
+    return ask
+
+
+def clustering(table: Table) -> list[str]:
+    """The columns by which a table is clustered."""
+    detail = table.spark.sql(f"DESCRIBE DETAIL {table}").first()
+    assert detail is not None
+    return list(detail["clusteringColumns"])
+
+
+REQUIRED = '"name":"b","type":"integer","nullable":false'
 PLAIN = "CREATE TABLE {t} (a INT) USING delta"
 GUARDED = f"CREATE TABLE {{t}} (a INT) USING delta {PROPERTIES}"
 ROW = "INSERT INTO {t} VALUES (1)"
@@ -160,56 +302,155 @@ CASES: dict[str, Case] = {
     ),
     "Publish": Case(
         (GUARDED, ROW),
-        lambda spark, table: not_published(spark, table),
+        lambda spark, table: offered_by(lambda: compat.prove(spark, table)),
         lambda table: compat.status(table.spark, table.name).published_version is not None,
+    ),
+    "UnsetProperty": Case(
+        (GUARDED, ROW, with_property("delta.minWriterVersion", "7")),
+        found("B10"),
+        without("B10"),
+    ),
+    "DropNotNull": Case(
+        (
+            "CREATE TABLE {t} (a INT, b INT) USING delta",
+            "INSERT INTO {t} VALUES (1, NULL)",
+            with_schema('"name":"b","type":"integer","nullable":true', REQUIRED),
+        ),
+        planned("E10"),
+        lambda table: table.spark.table(table.name).schema["b"].nullable,
+    ),
+    "UpdateRows": Case(
+        (
+            f"CREATE TABLE {{t}} (a INT, p STRING) USING delta PARTITIONED BY (p) {PROPERTIES}",
+            "INSERT INTO {t} VALUES (1, 'x')",
+            with_marker,
+        ),
+        found("D4n"),
+        lambda table: without("D4n")(table) and table.rows() == [(1, None)],
+    ),
+    "Uncluster": Case(
+        (f"CREATE TABLE {{t}} (a INT) USING delta CLUSTER BY (a) {PROPERTIES}", ROW),
+        program(
+            '{"domainMetadata": {"domain": "delta.clustering", "removed": false, '
+            '"configuration": "{\\"clusteringColumns\\": [[\\"a\\"]]}"}}'
+        ),
+        lambda table: clustering(table) == [],
+    ),
+    "Purge": Case(
+        (
+            PLAIN + " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+            "INSERT INTO {t} SELECT id FROM range(0, 4, 1, 1)",
+            "DELETE FROM {t} WHERE a = 1",
+        ),
+        found("D5"),
+        lambda table: (
+            without("D5")(table)
+            and table.rows() == [(0,), (2,), (3,)]
+            and not any("deletionVector" in file.add for file in table.log.files)
+        ),
+    ),
+    "RunAgain": Case(
+        (GUARDED, ROW, ROW),
+        made("RunAgain", "OPTIMIZE {t}"),
+        lambda table: len(table.log.files) == 1 and table.rows() == [(1,), (1,)],
+    ),
+    "Vacuum": Case(
+        (PLAIN, ROW, with_damaged_pages),
+        lambda spark, table: offered_by(
+            lambda: compat.enable_iceberg_writer_compat(spark, table, rewrite=True)
+        ),
+        shows="{t}",
+    ),
+    "History": Case((GUARDED, ROW, without_file), verified("E0"), shows="WRITE"),
+    "Status": Case(
+        (GUARDED, ROW, published),
+        lambda spark, table: offered_by(lambda: compat.publish(spark, table, take_snapshot=42)),
+        shows="version",
     ),
 }
 
 
-def not_published(spark: SparkSession, table: str) -> Remedy:
-    """What is offered to whoever proves what is not published."""
-    with pytest.raises(PySparkException) as error:
-        compat.prove(spark, table)
-    of = json.loads(error.value._origin.remedyJson())  # type: ignore[attr-defined]
-    return Remedy(**{name: tuple(lines) for name, lines in of.items()})
-
-
-def run(spark: SparkSession, language: str, statement: str) -> None:
-    """Runs one statement in its language."""
+def run(spark: SparkSession, language: str, statement: str) -> str:
+    """Runs one statement in its language; answers with what it shows."""
     if language == "python":
-        exec(statement, {**vars(compat), "spark": spark})
-    elif language == "command" and statement.startswith("iceberg-writer-compat "):
+        answer = eval(statement, {**vars(compat), "spark": spark})
+        return str(answer.collect()) if isinstance(answer, DataFrame) else str(answer)
+    if language == "command" and statement.startswith("iceberg-writer-compat "):
         done = CliRunner().invoke(cli.main, shlex.split(statement)[1:])
         assert done.exit_code == 0, done.output
-    elif language == "command" and statement.startswith("--conf "):
+        return done.output
+    if language == "command" and statement.startswith("--conf "):
         # An option of any command.
         done = CliRunner().invoke(cli.main, ["check", "no_such_table", *shlex.split(statement)])
         assert done.exit_code == 2
-    elif language == "sql" and not statement.split("(")[0].isidentifier():
-        spark.sql(statement)
-    else:
-        # What SQL or the command line has no words for is a call in Python, or SQL.
-        run(spark, "python" if "(spark, " in statement else "sql", statement)
+        return done.output
+    if language == "sql" and not statement.split("(")[0].isidentifier():
+        return str(spark.sql(statement).collect())
+    # What SQL or the command line has no words for is a call in Python, or SQL.
+    return run(spark, "python" if "(spark, " in statement else "sql", statement)
 
 
 @pytest.mark.parametrize("language", ["sql", "python", "command"])
 @pytest.mark.parametrize("kind", CASES)
 def test_every_rendering_runs(table: Table, kind: str, language: str) -> None:
     spark, case = table.spark, CASES[kind]
-    for statement in case.setup:
-        spark.sql(statement.format(t=table.name))
+    for step in case.setup:
+        if isinstance(step, str):
+            spark.sql(step.format(t=table.name))
+        else:
+            step(table)
     remedy = case.ask(spark, table.name)
     statements: tuple[str, ...] = getattr(remedy, language)
-    if kind == "Publish" and language == "sql":
+    if kind in ("Publish", "Status") and language == "sql":
         assert statements == remedy.command
         statements = remedy.python
         language = "python"
     assert statements
-    for statement in statements:
-        run(spark, language, statement)
+    shown = [run(spark, language, statement) for statement in statements]
     assert case.mended(table)
+    assert case.shows.format(t=table.name) in "\n".join(shown)
     spark.conf.unset("spark.databricks.delta.write.utcTimestampPartitionValues")
     spark.sql(f"DROP TABLE IF EXISTS {table}_iceberg")
+
+
+def test_every_kind_has_a_case() -> None:
+    names = [
+        name.removeprefix("org/icebergwritercompat/remedy/Remedy$").removesuffix(".class")
+        for jar in jars(delta=False).split(",")
+        for name in zipfile.ZipFile(jar).namelist()
+        if name.startswith("org/icebergwritercompat/remedy/Remedy$")
+    ]
+    kinds = {name for name in names if name.isalpha()}
+    # What a user sets while a session or a table is begun has a test of its own.
+    assert kinds == set(CASES) | {"UseSetting"}
+
+
+def test_a_value_that_is_to_be_used_is_a_part_of_a_statement(table: Table) -> None:
+    remedy = refused(f"{PLAIN} TBLPROPERTIES ('{PROPERTY}' = 'yes')")(table.spark, table.name)
+    assert remedy.sql == remedy.python == remedy.command == (PROPERTIES,)
+    (clause,) = remedy.sql
+    table.spark.sql(f"{PLAIN.format(t=table)} {clause}")
+    assert table.log.properties[PROPERTY] == "true"
+
+
+def test_warnings_of_enabling_are_in_the_language_of_the_caller(table: Table) -> None:
+    spark = table.spark
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    reserved = with_schema('"name":"b"', '"name":"_row_id"')
+    assert callable(reserved)
+    reserved(table)
+    rename = f"ALTER TABLE spark_catalog.default.{table} RENAME COLUMN _row_id TO row_id"
+    again = compat.enable_iceberg_writer_compat(spark, table.name)
+    (warning,) = again.warnings
+    (statement,) = warning.remedy.sql
+    assert statement in (rename, rename.replace("spark_catalog.", ""))
+    assert warning.text.startswith("N2: ")
+    assert str(warning) == f'{warning.text} Run: spark.sql("{statement}")'
+    done = CliRunner().invoke(cli.main, ["enable", table.name])
+    assert done.exit_code == 0
+    assert f"  {warning.text} Run: {statement}" in done.output.splitlines()
+    exec(warning.remedy.python[0], {"spark": spark})
+    assert compat.enable_iceberg_writer_compat(spark, table.name).warnings == ()
 
 
 def test_errors_of_calls_show_calls(table: Table) -> None:

@@ -72,6 +72,7 @@ from iceberg_writer_compat.session import (
 from iceberg_writer_compat.tables import (
     DisableResult,
     EnableResult,
+    EnableWarning,
     disable_iceberg_writer_compat,
     enable_iceberg_writer_compat,
     is_iceberg_writer_compat_enabled,
@@ -85,6 +86,7 @@ __all__ = [
     "DisableResult",
     "EnableResult",
     "EnableResults",
+    "EnableWarning",
     "Enabling",
     "Facts",
     "Feature",

@@ -300,15 +300,16 @@ def enabled(value: EnableResults) -> str:
     return told + " (interrupted)" * value.interrupted
 
 
-def results(value: EnableResults) -> str:
-    """The results of enabling many tables as text."""
+def results(value: EnableResults, door: Door = "python") -> str:
+    """The results of enabling many tables as text, with remedies for Python or for commands."""
     lines: list[str] = []
     for table in value:
         lines.append(f"{_plain(table.table)}: {table.verdict}")
         for folder in table.result.orphans if table.result else ():
             lines.append(f"  {_plain(folder)} belongs to no version; VACUUM removes it")
         for warning in table.result.warnings if table.result else ():
-            lines.append(f"  {_plain(warning)}")
+            runs = "".join(f" Run: {line}" for line in statements(warning.remedy, door))
+            lines.append(f"  {_plain(warning.text + runs)}")
         if table.error is not None:
             lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
     return "\n".join(lines if len(value) == 1 else [*lines, *[""] * bool(lines), enabled(value)])

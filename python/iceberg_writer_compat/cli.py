@@ -648,7 +648,7 @@ def enable(
         )
     if isinstance(answer, compat.Reports):
         return _show_plans(answer, form, html_file, how)
-    if not _write(answer, str(answer), form, html_file):
+    if not _write(answer, _text.results(answer, "command"), form, html_file):
         return _FAILED
     if answer.interrupted:
         return _INTERRUPTED
@@ -666,7 +666,8 @@ def _enable_one(
     if isinstance(answer, compat.Report):
         return _show_plans(compat.Reports((answer,)), form, html_file, how)
     done = compat.EnableResults((compat.TableProgress(table, "done", result=answer),))
-    return 0 if _write(done, str(done), form, html_file) else _FAILED
+    text = _text.results(done, "command")
+    return 0 if _write(done, text, form, html_file) else _FAILED
 
 
 def _show_plans(

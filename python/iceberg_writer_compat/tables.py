@@ -10,9 +10,27 @@ from typing import Literal, overload
 from pyspark.sql import SparkSession
 
 from iceberg_writer_compat import _codec, _jvm
+from iceberg_writer_compat.remedy import Remedy
 from iceberg_writer_compat.report import Report
 
 Mode = Literal["auto", "metadata", "rewrite"]
+
+
+@dataclass(frozen=True)
+class EnableWarning:
+    """A warning in the result of enabling.
+
+    Attributes:
+        text: What is wrong, with the id of the rule; or what failed after the commit.
+        remedy: The statements that fix it; none for a failure after the commit.
+    """
+
+    text: str
+    remedy: Remedy
+
+    def __str__(self) -> str:
+        """The text with the Python statements that fix it, in one line."""
+        return self.text + "".join(f" Run: {line}" for line in self.remedy.python)
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,7 @@ class EnableResult:
     bytes_rewritten: int = field(default=0, compare=False)
     files_kept: int = field(default=0, compare=False)
     orphans: tuple[str, ...] = field(default=(), compare=False)
-    warnings: tuple[str, ...] = field(default=(), compare=False)
+    warnings: tuple[EnableWarning, ...] = field(default=(), compare=False)
     contract: str | None = field(default=None, compare=False)
 
 

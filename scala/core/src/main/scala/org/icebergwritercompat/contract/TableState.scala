@@ -36,6 +36,15 @@ final case class ProtocolState(
   /** The features the protocol lists, for readers or for writers. */
   val listedFeatures: Set[String] =
     readerFeatures.getOrElse(Set.empty) ++ writerFeatures.getOrElse(Set.empty)
+
+  /** Whether Delta writes tables of this writer version, so that a statement can change them. */
+  def isWritable: Boolean = minWriterVersion <= ProtocolState.WriterVersionOfFeatures
+}
+
+object ProtocolState {
+
+  /** The writer version that has a list of features, and the highest that there is. */
+  val WriterVersionOfFeatures = 7
 }
 
 /** The file format a table declares. */

@@ -16,6 +16,15 @@ object Contracts {
   /** The contract of a table with these properties. */
   def of(properties: Map[String, String]): Option[Contract] = known.find(_.isEnabled(properties))
 
+  /**
+   * The contract that a table with these properties and features has, or is most likely to get: one
+   * whose feature it supports already, otherwise the default.
+   */
+  def ofOrFor(properties: Map[String, String], features: Set[String]): Contract =
+    of(properties)
+      .orElse(known.find(contract => features(contract.feature)))
+      .getOrElse(default)
+
   /** Whether a table with these properties has a contract. */
   def isEnabled(properties: Map[String, String]): Boolean = of(properties).isDefined
 

@@ -1,6 +1,7 @@
 package org.icebergwritercompat.errors
 
-import org.icebergwritercompat.contract.{TableState, Violation}
+import org.icebergwritercompat.contract.{Contract, TableState, Violation}
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException.{explanation, inOneLine, rootOf}
 import org.icebergwritercompat.remedy.Remedy
 
@@ -12,7 +13,15 @@ private[errors] trait PublishErrors {
       reason: String,
       parameters: Map[String, String]
   ): IcebergWriterCompatException =
-    notPublishable(reason, parameters, PublishRemedies.of(reason, parameters))
+    notPublishable(reason, parameters, Contracts.default)
+
+  /** The same, where what mends it may switch a contract on. */
+  def notPublishable(
+      reason: String,
+      parameters: Map[String, String],
+      contract: Contract
+  ): IcebergWriterCompatException =
+    notPublishable(reason, parameters, PublishRemedies.of(reason, parameters, contract))
 
   /** The same, where the reason alone does not tell what mends it. */
   def notPublishable(

@@ -1,25 +1,30 @@
 package org.icebergwritercompat.errors
 
-import org.icebergwritercompat.contracts.Contracts
+import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.Remedy
 
 /** The remedies of the reasons for which a table cannot be published. */
 private[errors] object PublishRemedies {
 
-  /** The remedy for a reason and the parameters of its text. */
-  def of(reason: String, parameters: Map[String, String]): Remedy = {
+  /**
+   * The remedy for a reason and the parameters of its text.
+   *
+   * @param contract
+   *   the contract of the table, or the one that it is to have
+   */
+  def of(reason: String, parameters: Map[String, String], contract: Contract): Remedy = {
     def table = parameters("table")
     reason match {
       case "AHEAD" | "NOT_OURS" | "ENTRY_UNREADABLE" => Remedy.Publish(table, Seq("anew" -> None))
-      case "FEATURE_OFF" => Remedy.SetProperty(table, Contracts.default.property, "true")
+      case "FEATURE_OFF" => Remedy.SetProperty(table, contract.property, "true")
       case "FOLDER"      =>
         Remedy.CopyInto(
           "copy_to_publish",
           Nil,
           table,
           Nil,
-          Seq(Contracts.default.property -> "true")
+          Seq(contract.property -> "true")
         )
       case "NAME_IN_USE" =>
         Remedy.SetProperty(table, WriterCompat.PublishTable, parameters("free"))

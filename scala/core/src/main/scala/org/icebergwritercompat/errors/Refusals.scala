@@ -95,7 +95,7 @@ private[errors] trait Refusals {
   // where it is.
   private def isLostInCopy(table: TableState, finding: Violation): Boolean = finding.rule match {
     case ActionRules.NoMarkersOfNull                            => true
-    case NameRules.NoReservedNames | NameRules.NamesAreDistinct => true
+    case NameRules.NoReservedNames | NameRules.NamesAreDistinct => table.protocol.isWritable
     case _: FooterRule => finding.remedy != Fix.copyInto(table)
     case _             => false
   }

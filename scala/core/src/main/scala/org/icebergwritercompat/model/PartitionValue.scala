@@ -57,10 +57,7 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
       case DateType         => SparkDateTimeUtils.stringToDate(utf8).map(_.toLong)
       case TimestampNTZType =>
         SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
-      // Without a zone it is in the unknown zone of the writer.
-      case TimestampType =>
-        val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(utf8, _))
-        inTwoZones.head.filter(_ => inTwoZones.distinct.sizeIs == 1)
+      case TimestampType        => PartitionValue.instant(utf8)
       case decimal: DecimalType =>
         unscaled(text, decimal).filter(_.bitLength < java.lang.Long.SIZE).map(_.longValue)
       case _ => text.toLongOption
@@ -79,7 +76,21 @@ final case class PartitionValue(value: Option[String], dataType: DataType) {
     isMin && isMax
   }
 
-  private def zones: Seq[ZoneId] = Seq("UTC", "+01:00").map(ZoneId.of)
-
   private def replacement: String = "\uFFFD"
+}
+
+object PartitionValue {
+
+  /**
+   * The microseconds since 1970 of a timestamp in the log; `None` if the text names no time zone,
+   * because the zone of the session that wrote it is not known.
+   */
+  def instant(text: UTF8String): Option[Long] = {
+    // Spark's parser does not tell whether the text names a zone. If it does, the result does not
+    // depend on the zone that is assumed.
+    val assumed = assumedZones.map(SparkDateTimeUtils.stringToTimestamp(text, _))
+    assumed.head.filter(_ => assumed.distinct.sizeIs == 1)
+  }
+
+  private val assumedZones: Seq[ZoneId] = Seq("UTC", "+01:00").map(ZoneId.of)
 }

@@ -58,6 +58,12 @@ object WriterCompat {
   /** The older spelling of [[NestedIds]], which some writers put into the log. */
   val ParquetNestedIds = "parquet.field.nested.ids"
 
+  /**
+   * Options of statements that create tables. As properties in the log they could differ from the
+   * versions in the protocol.
+   */
+  val ProtocolVersions: Seq[String] = Seq("delta.minReaderVersion", "delta.minWriterVersion")
+
   /** What physical names begin with; the id follows. */
   final val PhysicalNamePrefix = "col-"
 

@@ -429,22 +429,6 @@ object Remedy {
     override protected def inSql: Seq[String] = Seq(s"DESCRIBE HISTORY $table")
   }
 
-  /** A command of a shell, such as one that installs a package. */
-  final case class Shell(line: String) extends Remedy {
-    override protected def inSql: Seq[String] = Seq(line)
-    override def python: Seq[String] = Seq(line)
-    override protected def keepsVariables: Boolean = true
-  }
-
-  /** Several remedies, one after the other. */
-  final case class InOrder(steps: Seq[Remedy]) extends Remedy {
-    override protected def inSql: Seq[String] = steps.flatMap(_.sql)
-    override def python: Seq[String] = steps.flatMap(_.python)
-    override def command: Seq[String] = steps.flatMap(_.command)
-    override def note: Option[String] = steps.flatMap(_.note).headOption
-    override protected def keepsVariables: Boolean = true
-  }
-
   /** The columns of one schema as those of another, which has the same number of them. */
   def selected(
       from: StructType,

@@ -2,7 +2,7 @@ package org.icebergwritercompat.report
 
 import org.icebergwritercompat.contract.{Fix, FooterRule, Obstacle, TableState, Violation}
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.{FileRules, FooterRules}
+import org.icebergwritercompat.rules.{ActionRules, FileRules, FooterRules}
 import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
 
 /**
@@ -17,6 +17,9 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
 
   /** The violation as a finding, with its severity and its remedy for this table. */
   def finding(violation: Violation): Finding = severity(violation) match {
+    // The features and properties that come with deletion vectors block the call below.
+    case Severity.Warning if violation.rule == ActionRules.NoDeletionVectors =>
+      Finding.of(table, violation, Severity.Warning)
     case Severity.Warning if !enabled =>
       Finding
         .of(table, violation, Severity.Warning)

@@ -1,5 +1,7 @@
 package org.icebergwritercompat.report
 
+import org.icebergwritercompat.remedy.Remedy
+
 /**
  * The result of switching the feature on.
  *
@@ -28,5 +30,24 @@ final case class UpgradeResult(
     bytesRewritten: Long,
     filesKept: Long,
     orphans: Seq[String],
-    warnings: Seq[String]
+    warnings: Seq[UpgradeWarning]
 )
+
+/**
+ * A warning in the result of switching the feature on.
+ *
+ * @param remedy
+ *   what mends it; [[Remedy.Nothing]] for a failure after the commit
+ */
+final case class UpgradeWarning(text: String, remedy: Remedy)
+
+object UpgradeWarning {
+
+  /** The warning of a finding of `check`. */
+  def of(finding: Finding): UpgradeWarning =
+    UpgradeWarning(s"${finding.rule}: ${finding.found}", finding.remedy)
+
+  /** The warning that something failed after the commit. */
+  def afterCommit(what: String, failure: String): UpgradeWarning =
+    UpgradeWarning(s"The commit is made, but $what failed: $failure", Remedy.Nothing)
+}

@@ -270,10 +270,11 @@ object PropertyRules {
         "The protocol action has the versions; engines could read different ones from the " +
           "properties.",
         Clause(DeltaProtocol, "Protocol Evolution")
-      ) {
+      )
+      with FixedByActivation {
 
     override def check(table: TableState): Seq[Violation] =
-      Seq("delta.minReaderVersion", "delta.minWriterVersion")
+      WriterCompat.ProtocolVersions
         .filter(table.properties.contains)
         .map { key =>
           violation(

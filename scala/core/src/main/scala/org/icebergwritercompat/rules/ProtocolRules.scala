@@ -7,6 +7,7 @@ import org.icebergwritercompat.contract.{
   FixedByActivation,
   Obstacle,
   Profile,
+  ProtocolState,
   TableRule,
   TableState,
   Violation
@@ -20,7 +21,6 @@ object ProtocolRules {
 
   private val readerVersionOfMapping = 2
   private val readerVersionOfFeatures = 3
-  private val writerVersionOfFeatures = 7
 
   /** Feature names that are misspelt in the text of the protocol, each with the right name. */
   private val misspelt: Map[String, String] =
@@ -98,12 +98,12 @@ object ProtocolRules {
 
     // Delta raises a version, and lowers none.
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-      if (table.protocol.minWriterVersion > writerVersionOfFeatures) Obstacle.Blocker
+      if (!table.protocol.isWritable) Obstacle.Blocker
       else Obstacle.None
 
     override def check(table: TableState): Seq[Violation] =
       if (
-        table.protocol.minWriterVersion == writerVersionOfFeatures &&
+        table.protocol.minWriterVersion == ProtocolState.WriterVersionOfFeatures &&
         table.protocol.writerFeatures.isDefined
       ) Nil
       else Seq(wrongProtocol(table, s"writer version ${table.protocol.minWriterVersion}"))

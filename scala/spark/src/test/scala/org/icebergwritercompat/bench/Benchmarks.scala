@@ -2,10 +2,10 @@ package org.icebergwritercompat.bench
 
 import java.nio.file.{Files, Path}
 
-/** What is run, and how long. */
+/** The options of a run. */
 final case class Settings(quick: Boolean, verbose: Boolean, names: Set[String]) {
 
-  /** Whether one of these benchmarks is asked for. */
+  /** Whether one of these benchmarks is to be run. */
   def wants(any: String*): Boolean = names.isEmpty || any.exists(names)
 }
 
@@ -18,7 +18,7 @@ object Settings {
 }
 
 /**
- * Prints what the guard costs, and writes it to `docs/benchmarks.md` if everything was measured.
+ * Prints the cost of the guard, and writes it to `docs/benchmarks.md` if everything was measured.
  *
  * Arguments: `--quick` for few samples, `--verbose` for each of them, and the names of benchmarks.
  */
@@ -53,7 +53,7 @@ object Benchmarks {
       .getOrElse(sys.error("Run this inside the project."))
 }
 
-/** Sessions from the start of their JVM. */
+/** The time from the start of a JVM until its session is usable. */
 object SessionBenchmark {
 
   private val installation = "installation"
@@ -61,7 +61,7 @@ object SessionBenchmark {
   def run(settings: Settings): Section = {
     val kinds = Seq(Sessions.Guarded, installation, Sessions.Stock)
     val times = if (settings.quick) 2 else 6
-    // The first of each only warms the caches of the disk.
+    // The first start of each kind is not measured, because it fills the caches of the disk.
     val taken = (0 to times)
       .map { i =>
         val order = if (i % 2 == 0) kinds else kinds.reverse
@@ -74,9 +74,9 @@ object SessionBenchmark {
       Row.difference(what, samples(Sessions.Guarded)(part), samples(Sessions.Stock)(part), goal)
     Section(
       "Session start",
-      s"A fresh JVM each, $times of each kind by turns, guarded − stock. The installation is also timed by itself, since a " +
-        "whole start varies by more than it takes. Most of it is loading classes of Delta which stock Delta loads with " +
-        "its first table, so the second line is what a program waits that uses Delta at all.",
+      s"A fresh JVM each, $times of each kind by turns, guarded − stock. The installation is also measured separately, " +
+        "because start times vary by more than it takes. Most of its time is spent on loading classes that Delta loads in " +
+        "any case with its first table, so the second row is the cost for a program that uses Delta.",
       Seq(
         difference("from JVM start until the session is there")(_(0)),
         difference("the same until a first table has a row")(_.sum),

@@ -6,8 +6,8 @@ import java.io.{BufferedReader, File, InputStreamReader, PrintWriter}
 import scala.jdk.CollectionConverters._
 
 /**
- * A JVM of its own, asked by one line and answering by one: the guard is installed in a whole JVM,
- * so guarded and stock sessions cannot share one.
+ * A child JVM that reads one request per line and prints one answer per line. The guard is
+ * installed once per JVM, so a guarded and a stock session cannot be in the same JVM.
  */
 final class ChildJvm(main: String, arguments: String*) extends AutoCloseable {
 
@@ -24,7 +24,7 @@ final class ChildJvm(main: String, arguments: String*) extends AutoCloseable {
   private val answers = new BufferedReader(new InputStreamReader(process.getInputStream))
   private val questions = new PrintWriter(process.getOutputStream, true)
 
-  /** The next answer, as its words. */
+  /** The next answer, split at spaces. */
   def answer(): Seq[String] = {
     val line = Iterator
       .continually(answers.readLine())
@@ -34,7 +34,7 @@ final class ChildJvm(main: String, arguments: String*) extends AutoCloseable {
     line.stripPrefix(ChildJvm.Answer).split(' ').toSeq
   }
 
-  /** The numbers the JVM answers to a question. */
+  /** Sends a request; returns the numbers of the answer. */
   def ask(question: String): Seq[Double] = {
     questions.println(question)
     answer().map(_.toDouble)
@@ -50,11 +50,11 @@ final class ChildJvm(main: String, arguments: String*) extends AutoCloseable {
 
 object ChildJvm {
 
-  /** What the lines begin with that are answers; a log may write to standard output too. */
+  /** The prefix of lines that are answers; other lines on standard output are from logs. */
   val Answer = "@@ "
 
   val Options: Seq[String] = Seq("-Xms2g", "-Xmx2g", "-Xss4m")
 
-  /** Where the children's logs go. */
+  /** The log file of the child JVMs. */
   val log: File = File.createTempFile("iceberg-writer-compat-bench", ".log")
 }

@@ -2,10 +2,10 @@ package org.icebergwritercompat.bench
 
 import scala.collection.mutable
 
-/** One session to measure in, and one kind of table in it. */
+/** A session in which samples are taken, and a kind of table in it. */
 final case class Cell(session: String, layout: String)
 
-/** Commits and statements, in sessions that take turns. */
+/** Times commits and statements, one sample in each session by turns. */
 object CommitBenchmark {
 
   private val compat = Cell(Sessions.Guarded, Layout.Compat)
@@ -21,7 +21,7 @@ object CommitBenchmark {
   private type Key = (String, Int, Int, Cell)
   private val samples = mutable.HashMap.empty[Key, Vector[Double]]
 
-  /** Takes all samples of the named benchmarks, then makes their tables. */
+  /** Takes all samples of the chosen benchmarks, then formats their results. */
   def run(settings: Settings): Seq[Section] = {
     if (settings.wants("append", "insert", "files", "start")) sampleAll(settings)
     Seq(
@@ -93,7 +93,7 @@ object CommitBenchmark {
       taken.head.keys.foreach(key => add(key, taken.map(_(key)).toVector))
     }
 
-    // The program is warm; what is new for a size are its own tables and larger buffers.
+    // The code is compiled by now; only the tables and larger buffers are new for a size.
     private def warmUps(count: Int): Int = if (count >= 100000) 1 else times(10)
 
     private def freshTables(cells: Seq[Cell], size: Int): Unit =
@@ -130,7 +130,7 @@ object CommitBenchmark {
     "A small append",
     "`commit` is one call of `OptimisticTransaction.commit` with one added file, which has statistics of all columns; " +
       "`INSERT` is a whole statement of one row. Table with the feature, guarded ÷ its twin or Delta's own table, stock. The " +
-      "share of the guard is timed by itself in turns with the commits, and is not as exposed to noise.",
+      "share of the guard is measured separately, by turns with the commits, so it has less noise.",
     columns.flatMap { size =>
       val goal = Option.when(size == 100)(Goal.atMost("1.01", 1.01))
       ratio(
@@ -174,8 +174,8 @@ object CommitBenchmark {
 
   private def withoutProperty: Section = Section(
     "A table without the property",
-    "The same IcebergCompatV2 table, guarded ÷ stock; the controls are those above. A difference is one that excludes 1 " +
-      "and does not overlap with the control's.",
+    "The same IcebergCompatV2 table, guarded ÷ stock; the controls are those above. A result is a " +
+      "difference if its interval excludes 1 and does not overlap with that of the control.",
     columns.flatMap { size =>
       Seq(("commit", 1, "commit"), ("insert", 0, "`INSERT`")).flatMap { case (name, count, shown) =>
         val baseline: Key = (name, size, count, twin)
@@ -216,7 +216,7 @@ object CommitBenchmark {
     val baseline: Key = ("start", 100, 1000, twin)
     Section(
       "Making a transaction",
-      "Delta's transaction is made first and then replaced, so there are two of them; 100 columns, 1 000 at a time.",
+      "The guard replaces Delta's transaction by its own, so two are created; 100 columns, 1 000 at a time.",
       Seq(
         ratio("with the feature ÷ twin", ("start", 100, 1000, compat), baseline),
         ratio("without the property ÷ stock", ("start", 100, 1000, without), baseline),

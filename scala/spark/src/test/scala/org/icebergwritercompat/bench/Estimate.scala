@@ -5,13 +5,13 @@ import scala.util.Random
 /** A number with its bootstrap 95 % confidence interval. */
 final case class Estimate(value: Double, low: Double, high: Double) {
 
-  /** Whether the two cannot be told apart. */
+  /** Whether the two intervals overlap. */
   def overlaps(other: Estimate): Boolean = low <= other.high && other.low <= high
 }
 
 /**
- * Estimates from samples that were taken in turns: the n-th of one belongs to the n-th of the
- * other, so a resample draws both, and what slows the machine for a while slows both.
+ * Estimates from samples that were taken by turns. The n-th samples of two series are a pair: they
+ * were taken under the same load of the machine, so a bootstrap resample draws whole pairs.
  */
 object Estimate {
 
@@ -25,7 +25,7 @@ object Estimate {
     if (sorted.length % 2 == 1) sorted(middle) else (sorted(middle - 1) + sorted(middle)) / 2
   }
 
-  /** The median itself. */
+  /** The median. */
   def of(samples: Samples): Estimate = bootstrap(Seq(samples))(drawn => median(drawn.head))
 
   /** The ratio of the medians. */
@@ -53,7 +53,7 @@ object Estimate {
   private def bootstrap(
       samples: Seq[Samples]
   )(statistic: Seq[Vector[Double]] => Double): Estimate = {
-    // A fixed seed: the same samples give the same table.
+    // A fixed seed, so that the same samples give the same intervals.
     val random = new Random(42)
     val drawn = Vector
       .fill(resamples) {

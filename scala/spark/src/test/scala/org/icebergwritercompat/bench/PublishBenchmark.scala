@@ -18,7 +18,7 @@ import scala.io.Source
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-/** Publishing as Iceberg: one commit of tables of two sizes, and a table for the first time. */
+/** Times publishing: one commit, for tables of two sizes, and the first publishing of a table. */
 object PublishBenchmark {
 
   private val (small, control, large) = ("small", "control", "large")
@@ -32,7 +32,7 @@ object PublishBenchmark {
       worker.answer()
       val tables = Seq(small -> few, control -> few, large -> many)
       tables.foreach { case (name, files) => worker.ask(s"table $name $files") }
-      // Both have to be warm before they are compared.
+      // The first calls of both are not measured: their code is not compiled yet.
       val firstTimes = if (settings.quick) 2 else 5
       val firsts = (0 until firstTimes)
         .map { i =>
@@ -83,7 +83,7 @@ object PublishBenchmark {
   }
 }
 
-/** What many commits of one file, each published, cost and leave in the folder of the metadata. */
+/** Measures publishing after many commits of one file each, and the size of the metadata folder. */
 object GrowthBenchmark {
 
   private val base = 100
@@ -136,8 +136,8 @@ object GrowthBenchmark {
         "Publishing commit after commit",
         s"One guarded session; unpartitioned tables of ${PublishWorker.columns} columns with statistics of all of them, " +
           "made by commits that append one file, each with a snapshot that is kept. A sample is one call of `publish` after " +
-          "one more such commit; the tables take turns. A history is made by the publisher itself, of whose versions of the " +
-          "metadata only the last are written. Sizes are exact, without the checksums of the local disk's blocks.",
+          "one more such commit; the tables take turns. The histories are made by the publisher; only their last " +
+          "versions of the metadata are written. Sizes are exact, without the checksums of the local disk's blocks.",
         times ++ Seq(
           Row.ratio(
             s"control: another table of $base snapshots",
@@ -150,7 +150,7 @@ object GrowthBenchmark {
   }
 }
 
-/** The JVM that publishes, and times it. */
+/** The child JVM that publishes and measures. */
 object PublishWorker {
 
   val columns = 20
@@ -211,9 +211,9 @@ private final class PublishWorker(folder: Path) {
   }
 
   /**
-   * A table with so many snapshots of one added file each. Delta has all but the last in one
-   * commit, and Iceberg's metadata is put into the folder once, to be done in time; the last ones
-   * are published by themselves, so that the folder has what it always has.
+   * A table with this number of snapshots, each of one added file. To save time, all but the last
+   * are in one Delta commit, and their metadata is written once; the last ones are published one by
+   * one, so that the folder contains the same kinds of files as after normal publishing.
    */
   def history(name: String, snapshots: Int): Unit = {
     table(name, 1)
@@ -252,7 +252,7 @@ private final class PublishWorker(folder: Path) {
     publish(name)
   }
 
-  /** The milliseconds of publishing a commit that removes a file, each time an older one. */
+  /** The milliseconds of publishing a commit that removes the oldest file. */
   def remove(name: String): Double = {
     val number = removed.getOrElse(name, 7L)
     removed += name -> (number + 1)
@@ -261,7 +261,7 @@ private final class PublishWorker(folder: Path) {
     publish(name)
   }
 
-  /** The milliseconds of publishing a table for the first time, and the CPU time of that. */
+  /** The milliseconds and the CPU time of the first publishing of a table. */
   def first(name: String): Seq[Double] = {
     log(name).update().allFiles.count()
     heapBefore = liveHeap
@@ -273,8 +273,8 @@ private final class PublishWorker(folder: Path) {
   }
 
   /**
-   * The milliseconds in which Iceberg's library appends the same files to a table of its own, and
-   * the CPU time of that.
+   * The milliseconds and the CPU time in which Iceberg's library appends the same files to an
+   * Iceberg table.
    */
   def own(name: String): Seq[Double] = {
     val tables = new HadoopTables(new Configuration)

@@ -5,10 +5,10 @@ import java.nio.file.{Files, Path}
 import java.util.Locale
 
 /**
- * What a number should be.
+ * The goal of a number.
  *
  * @param verdict
- *   whether it is
+ *   whether an estimate meets it
  */
 final case class Goal(text: String, verdict: Estimate => String)
 
@@ -23,7 +23,7 @@ object Goal {
       else "missed"
   )
 
-  /** As good as what two equal sessions differ by. */
+  /** The difference is not larger than that between two equal sessions. */
   def noDifference(control: Estimate): Goal = Goal(
     "no difference",
     found =>
@@ -33,7 +33,7 @@ object Goal {
   )
 }
 
-/** One line of a table. */
+/** One row of a table. */
 final case class Row(
     what: String,
     baseline: Option[Double],
@@ -74,7 +74,7 @@ object Row {
     Row(what, None, None, estimate, "", Some(goal))
 }
 
-/** One table and what must be known to read it. */
+/** One table, and the text above it that explains it. */
 final case class Section(title: String, text: String, rows: Seq[Row]) {
 
   def markdown: String = {
@@ -105,7 +105,7 @@ object Section {
   }
 }
 
-/** The page that is written. */
+/** The page `docs/benchmarks.md`. */
 object Report {
 
   def markdown(sections: Seq[Section], settings: Settings, machine: Machine): String = {
@@ -120,10 +120,10 @@ object Report {
          |A *guarded* session has the extension, a *stock* session is the same without it. The guard is installed in a
          |whole JVM, so each session has a JVM of its own; they take turns sample by sample, in alternating order
          |(A, B, B, A). A result is the ratio (or difference) of medians, its interval is a bootstrap 95 % confidence
-         |interval over pairs of samples. The *control* compares two stock sessions: what it differs from 1 by is noise.
-         |Intervals do not cover by how much one JVM is compiled more luckily than another, but the control shows it.
+         |interval over pairs of samples. The *control* compares two stock sessions: its difference from 1 is noise.
+         |The intervals do not include that the compiler optimizes one JVM better than another; the control shows that.
          |
-         |The *twin* of a table with the feature is IcebergCompatV2 in id mode with the very same names in its log,
+         |The *twin* of a table with the feature is IcebergCompatV2 in id mode with the same physical names in its log,
          |so it shows the cost of the guard alone; *Delta's own* table has random names of 40 letters, which makes its
          |log longer.""".stripMargin
     (head +: sections.map(_.markdown)).mkString("", "\n\n", "\n")
@@ -132,22 +132,22 @@ object Report {
   def write(file: Path, text: String): Unit = { Files.writeString(file, text); () }
 }
 
-/** The machine, and its load by other processes. */
+/** The machine, and how much of its CPU time other processes used. */
 final class Machine {
 
   private val (busyBefore, ownBefore) = (busy, own)
   private val begin = System.nanoTime
 
   /**
-   * All of the machine's busy time, and all of this process and the children it has waited for, in
-   * ticks of the kernel.
+   * The CPU time of the whole machine, and that of this process with the children that have ended,
+   * in ticks of the kernel.
    */
   private def busy: Long = {
     val ticks = words("/proc/stat").slice(1, 9).map(_.toLong)
     if (ticks.isEmpty) 0 else ticks.sum - ticks(3) - ticks(4)
   }
 
-  // The second word is the name in brackets, without blanks for a JVM.
+  // The second word is the name of the program in brackets; for a JVM it has no spaces.
   private def own: Long = words("/proc/self/stat").slice(13, 17).map(_.toLong).sum
 
   private def words(file: String): Seq[String] = {

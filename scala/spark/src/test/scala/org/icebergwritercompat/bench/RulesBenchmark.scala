@@ -11,7 +11,7 @@ import org.icebergwritercompat.contract.{
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.WriterCompat
 
-/** Tables for the rules alone, with every id and name in place, so that every rule looks at all. */
+/** Compliant tables: every rule checks all of their nodes, because none is broken. */
 final class RuleTables {
 
   private var lastId = 0L
@@ -43,10 +43,10 @@ final class RuleTables {
     StructField(name, dataType, nullable = true, metadata.build())
   }
 
-  /** A column like any other, with an id that none had before. */
+  /** A column with a new id. */
   def column(i: Int): StructField = field(s"column_$i", leaves(i % leaves.size))
 
-  /** A column with `depth` fields below each other, in structs, lists and maps by turns. */
+  /** A column with `depth` nested fields, in structs, lists and maps by turns. */
   private def nested(name: String, depth: Int): StructField =
     if (depth == 1) field(name, leaves(lastId.toInt % leaves.size))
     else {
@@ -69,7 +69,7 @@ final class RuleTables {
     table(StructType(columns.toSeq))
   }
 
-  /** `before` with a column more. */
+  /** `before` with one more column. */
   def changed(before: TableState): TableState =
     table(before.schema.add(column(before.schema.length)))
 
@@ -100,7 +100,7 @@ final class RuleTables {
   )
 }
 
-/** The rules alone: no session, no disk. */
+/** Times the rules, without a session and without files. */
 object RulesBenchmark {
 
   private val sizes = Seq(10, 100, 1000, 10000)
@@ -144,12 +144,12 @@ object RulesBenchmark {
     }
     Section(
       "The rules alone",
-      "One JVM, no session. Every sample lists the nodes of the schema anew, as every commit does.",
+      "One JVM, no session. Each sample builds the list of schema nodes again, as each commit does.",
       rows("version", table) ++ rows("change", change)
     )
   }
 
-  // What is computed once for each state must be computed here, each time.
+  // A new state for each sample, because a state caches what it has computed.
   private def checkTable(table: TableState): Unit =
     require(V1.rules.check(table.copy()).isEmpty, "a rule refuses what is measured")
 

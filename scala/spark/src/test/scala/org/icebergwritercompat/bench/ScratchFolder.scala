@@ -3,7 +3,7 @@ package org.icebergwritercompat.bench
 import java.nio.file.{Files, Path}
 import java.util.Comparator
 
-/** A folder for tables that is gone afterwards. */
+/** A folder for tables, which is removed at the end. */
 object ScratchFolder {
 
   def use[T](block: Path => T): T = {

@@ -14,7 +14,7 @@ object Sessions {
   val Guarded = "guarded"
   val Stock = "stock"
 
-  /** A new session of the kind, the same but for the extension. */
+  /** A new session of this kind; the kinds differ only in the extension. */
   def start(kind: String, folder: String): SparkSession =
     SparkSession
       .builder()
@@ -30,8 +30,8 @@ object Sessions {
 }
 
 /**
- * Started in a fresh JVM: prints how many milliseconds after its start the session was there, and
- * how many after that a first Delta table had a row.
+ * Started in a new JVM: prints the milliseconds from its start until the session exists, and from
+ * then until a first Delta table has a row.
  */
 object SessionStart {
 
@@ -50,8 +50,8 @@ object SessionStart {
 }
 
 /**
- * Started in a fresh JVM: prints how many milliseconds the extension takes to install itself in a
- * stock session that has not used Delta yet, and how many of them its thread ran.
+ * Started in a new JVM: prints the milliseconds and the CPU time of installing the extension in a
+ * stock session that has not used Delta yet.
  */
 object Installation {
 

@@ -17,10 +17,10 @@ import scala.io.Source
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-/** Switching the feature on for tables of many files that Delta made without it. */
+/** Times switching the feature on for tables of many files. */
 object UpgradeBenchmark {
 
-  // A task that writes a file takes milliseconds, so a few hundred of them show what one takes.
+  // A task that writes a file takes milliseconds, so a few hundred of them are enough.
   private val few = 500
 
   def run(settings: Settings): Section = ScratchFolder.use { folder =>
@@ -49,8 +49,8 @@ object UpgradeBenchmark {
         "Switching the feature on",
         s"Tables with column mapping by name and IcebergCompatV2, in files of one row and ${UpgradeWorker.columns} columns, " +
           "most of them hard links to a few. A sample is one call of `enable_iceberg_writer_compat`, or of SHALLOW CLONE " +
-          s"of the same table, which has the same number of files to enter in a log and opens none of them. After the upgrade " +
-          s"of $many files at most $heap MB of the heap were live. Delta Kernel and a checker that knows nothing of Delta " +
+          s"of the same table, which writes the same number of files to a log and opens none of them. After the upgrade " +
+          s"of $many files at most $heap MB of the heap were live. Delta Kernel and an independent Parquet checker " +
           "then read all the files. The rewrite is that of the same table without column mapping.",
         Seq(
           Row.ratio(
@@ -60,7 +60,7 @@ object UpgradeBenchmark {
             Some(Goal.atMost("1.5", 1.5))
           ),
           Row.ratio(
-            s"$many files, metadata only: with a look at each footer before ÷ SHALLOW CLONE",
+            s"$many files, metadata only: including the footers of all files ÷ SHALLOW CLONE",
             samples("upgrade many")(answer => answer(0) + answer(1)),
             samples("clone many")(_.head)
           ),
@@ -70,7 +70,7 @@ object UpgradeBenchmark {
             samples("check many")(_.head)
           ),
           Row.ratio(
-            s"$few files: written anew ÷ metadata only",
+            s"$few files: rewritten ÷ metadata only",
             samples("rewrite few")(_.head),
             samples("upgrade few")(answer => answer(0) + answer(1))
           )
@@ -79,7 +79,7 @@ object UpgradeBenchmark {
     } finally worker.close()
   }
 
-  // Opening so many files one after the other takes minutes, so both open them at the same time.
+  // Opening all files one after the other takes minutes, so the two checks run in parallel.
   private def prove(folder: Path, files: Int): Unit = {
     val readByKernel = Future(new KernelTable(folder).count())
     val table = TestTable("many", folder)
@@ -90,7 +90,7 @@ object UpgradeBenchmark {
   }
 }
 
-/** The JVM that measures. */
+/** The child JVM that measures. */
 object UpgradeWorker {
 
   val columns = 10
@@ -132,7 +132,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     timed(spark.sql(s"CREATE TABLE delta.`$target` SHALLOW CLONE delta.`$table`"))
   }
 
-  /** Milliseconds of a look at the footers and of the commit, and MB of heap after them. */
+  /** Milliseconds of reading the footers and of the commit, and live MB of heap after them. */
   def upgrade(name: String): Seq[Double] = {
     val table = asMade(name)
     var committing = 0L
@@ -157,7 +157,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
     )
   }
 
-  /** Milliseconds until Delta has all files of a table in memory, and of a whole `check`. */
+  /** Milliseconds until Delta has all files of a table in memory, and of a `check`. */
   def check(name: String): Seq[Double] = {
     val table = asMade(name)
     def load() = {
@@ -185,7 +185,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
 
   private def unmapped(name: String): String = s"$name-unmapped"
 
-  // One file under many names, and as many copies of it as a file system lets have names.
+  // Hard links to a few copies of one file: a file system limits the links to one file.
   private def made(name: String, files: Int, properties: String): Unit = {
     val table = folder.resolve(name)
     val columns = (1 to UpgradeWorker.columns).map(i => s"id + $i AS c$i").mkString(", ")
@@ -218,7 +218,7 @@ private final class UpgradeWorker(spark: SparkSession, folder: Path) {
 
   private def keptOf(name: String): Path = folder.resolve(s"$name-log")
 
-  // The table as it was made, with its state in memory; no upgrade changes the files it had.
+  // The table before the upgrade, with its state in memory. An upgrade does not change its files.
   private def asMade(name: String): Path = {
     ScratchFolder.delete(logOf(name))
     copy(keptOf(name), logOf(name))

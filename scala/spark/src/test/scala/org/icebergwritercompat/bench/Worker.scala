@@ -14,20 +14,20 @@ import java.nio.file.{Files, Path, Paths}
 import scala.collection.mutable
 import scala.io.Source
 
-/** How the tables that are compared are made. */
+/** The kinds of tables that are compared. */
 object Layout {
 
   /** A table with the feature. */
   val Compat = "compat"
 
-  /** The very same without the feature: IcebergCompatV2 in id mode, physical names `col-<id>`. */
+  /** The same table without the feature: IcebergCompatV2, id mode, physical names `col-<id>`. */
   val Twin = "twin"
 
-  /** IcebergCompatV2 in id mode as Delta makes it, with physical names of 40 letters. */
+  /** IcebergCompatV2 and id mode, with the physical names of 40 letters that Delta assigns. */
   val Uuid = "uuid"
 }
 
-/** The JVM that measures: it makes tables, and times what it is asked to. */
+/** The child JVM that makes tables and measures. */
 object Worker {
 
   def main(args: Array[String]): Unit = {
@@ -63,7 +63,7 @@ private final class Worker(kind: String, folder: Path) {
 
   def stop(): Unit = spark.stop()
 
-  /** Goes on with a new table of no rows, so that no log grows long. */
+  /** Continues with a new empty table, so that no log gets long. */
   def fresh(layout: String, columns: Int): Unit = {
     val template = templates.getOrElseUpdate(layout -> columns, create(layout, columns))
     DeltaLog.clearCache()
@@ -76,7 +76,7 @@ private final class Worker(kind: String, folder: Path) {
     System.gc()
   }
 
-  /** The milliseconds that a commit of new files takes, its transaction being there. */
+  /** The milliseconds of committing new files, without starting the transaction. */
   def commit(layout: String, columns: Int, files: Int): Double = {
     val log = deltaLog(layout, columns)
     val snapshot = log.update()
@@ -85,14 +85,14 @@ private final class Worker(kind: String, folder: Path) {
     millis(transaction.commit(actions, DeltaOperations.Write(SaveMode.Append, Some(Nil))))
   }
 
-  /** The milliseconds that the statement takes which inserts one row. */
+  /** The milliseconds of a statement that inserts one row. */
   def insert(layout: String, columns: Int): Double = {
     val row = Iterator.tabulate(columns)(Columns.literal).mkString(", ")
     val statement = s"INSERT INTO delta.`${tables(layout -> columns)}` VALUES ($row)"
     millis(spark.sql(statement))
   }
 
-  /** The milliseconds that it takes to make one transaction. */
+  /** The milliseconds of starting one transaction. */
   def start(layout: String, columns: Int, times: Int): Double = {
     val log = deltaLog(layout, columns)
     val snapshot = log.update()
@@ -103,8 +103,7 @@ private final class Worker(kind: String, folder: Path) {
   }
 
   /**
-   * The milliseconds that the rules take by themselves for such a commit: in all, and for reading
-   * the statistics alone.
+   * The milliseconds of the rules alone for such a commit: all of them, and parsing the statistics.
    */
   def own(layout: String, columns: Int, files: Int): Seq[Double] = {
     val snapshot = deltaLog(layout, columns).update()
@@ -139,7 +138,7 @@ private final class Worker(kind: String, folder: Path) {
           WriterCompat.IcebergCompatV2Enabled -> "true",
           WriterCompat.ColumnMappingMode -> WriterCompat.IdMode
         )
-    // The same on both sides, and beyond any version that is reached.
+    // Equal in all tables, and higher than any version that is reached.
     val all = (properties :+ ("delta.checkpointInterval" -> "10000"))
       .map { case (key, value) => s"'$key' = '$value'" }
       .mkString(", ")
@@ -166,7 +165,7 @@ private final class Worker(kind: String, folder: Path) {
         size = 1048576,
         modificationTime = 1700000000000L,
         dataChange = true,
-        // A string of its own for each file, as in life.
+        // A new string for each file, as when a log is read.
         stats = new String(statistics)
       )
     }
@@ -182,7 +181,7 @@ private final class Worker(kind: String, folder: Path) {
 /** The columns of the tables that are compared. */
 object Columns {
 
-  // Type, a literal, and two bounds as statistics spell them.
+  // The type, a literal, and a lower and an upper bound in the form of statistics.
   private val kinds = Vector(
     ("INT", "17", "3", "2147480000"),
     ("BIGINT", "1700000000", "1", "9007199254740993"),
@@ -204,7 +203,7 @@ object Columns {
 
   def literal(i: Int): String = kind(i)._2
 
-  /** Full statistics of one file: row count, bounds and null count of every column. */
+  /** The statistics of one file: row count, and bounds and null count of every column. */
   def statistics(schema: StructType): String = {
     val names = schema.fields.map { field =>
       if (field.metadata.contains(WriterCompat.PhysicalName))

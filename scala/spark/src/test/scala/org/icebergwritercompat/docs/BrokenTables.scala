@@ -15,6 +15,41 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 /**
+ * A fault that a table can have beside the one of an example.
+ *
+ * @param rule
+ *   the id of the rule that it breaks
+ */
+sealed abstract class OtherFault(val rule: String)
+
+object OtherFault {
+
+  /**
+   * In the properties or in the protocol.
+   *
+   * @param features
+   *   what the protocol has to list for it
+   */
+  final case class InProperties(
+      id: String,
+      property: Option[(String, String)],
+      features: Seq[String]
+  ) extends OtherFault(id)
+
+  /** A column too many. */
+  final case class InColumns(id: String, name: String, dataType: String) extends OtherFault(id)
+
+  val inProperties: Seq[OtherFault] = Seq(
+    InProperties("B7", Some("delta.enableChangeDataFeed" -> "true"), Seq("changeDataFeed")),
+    InProperties("B8", Some("delta.constraints.low" -> "1 = 1"), Seq("checkConstraints")),
+    InProperties("A6", None, Seq("rowTracking", "domainMetadata"))
+  )
+
+  val inColumns: Seq[OtherFault] =
+    Seq(InColumns("C7", "quantity", "short"), InColumns("N2", "_file", "string"))
+}
+
+/**
  * Real tables that break a rule as its example does: a writer that keeps no rules has written the
  * lines of the example to the log, and the file of the example.
  */
@@ -81,6 +116,35 @@ object BrokenTables {
     }
     entries.distinct ++ repeated(entries)
   }
+
+  /** Adds another fault to a table, as the next version. */
+  def also(table: TestTable, fault: OtherFault): Unit = {
+    val log = table.log
+    val metadata = log.metadata.deepCopy[ObjectNode]()
+    val protocol = log.protocol.deepCopy[ObjectNode]()
+    fault match {
+      case OtherFault.InProperties(_, property, features) =>
+        val configuration = metadata.withObject("/configuration")
+        property.foreach { case (key, value) => configuration.put(key, value) }
+        val listed = protocol.withArray("writerFeatures")
+        features.filterNot(log.writerFeatures).foreach(feature => listed.add(feature))
+      case OtherFault.InColumns(_, name, dataType) =>
+        val schema = mapper.readTree(log.schemaString).deepCopy[ObjectNode]()
+        // Above every id of the example, and without a change to what the example says of them.
+        val id = math.max(log.properties.get(maxColumnId).fold(0L)(_.toLong), 100) + 1
+        val field = schema.withArray("fields").addObject()
+        field.put("name", name).put("type", dataType).put("nullable", true)
+        field
+          .putObject("metadata")
+          .put("delta.columnMapping.id", id)
+          .put("delta.columnMapping.physicalName", s"col-$id")
+        metadata.put("schemaString", schema.toString)
+        metadata.withObject("/configuration").put(maxColumnId, id.toString)
+    }
+    commit(table, log.version + 1)(action("protocol", protocol), action("metaData", metadata))
+  }
+
+  private val maxColumnId = "delta.columnMapping.maxColumnId"
 
   private def noFileYet(example: RuleExample): Boolean = example match {
     case _: FooterExample => lines(example).isEmpty

@@ -7,14 +7,14 @@ import org.icebergwritercompat.kernel.SchemaWalk._
 import scala.util.Try
 
 /**
- * A way in which Kernel's check and ours differ, and why that is as it should be.
+ * A difference between Kernel's check and the rules of this project, and the reason for it.
  *
  * @param matches
  *   whether a table is of this kind, decided by the table alone
  */
 final case class Difference(name: String, why: String, matches: TableState => Boolean)
 
-/** Every difference there is. */
+/** All differences. */
 object Differences {
 
   private val maxColumnId = "delta.columnMapping.maxColumnId"
@@ -196,17 +196,17 @@ object Differences {
   val all: Seq[Difference] = Seq(
     Difference(
       "the feature is off",
-      "Kernel's check begins by asking whether the property is on, and has nothing to say about " +
-        "other tables. Ours leaves that question to whoever asks it: the guard asks nothing of a " +
-        "table without the property, and a report on such a table must say that it is not on.",
+      "Kernel checks a table only if the property is on. Here the caller decides that: the guard " +
+        "checks no table without the property, and a report on such a table contains a finding " +
+        "that the property is not on.",
       table => !property(table, "delta.enableIcebergWriterCompatV1").exists(isTrue)
     ),
     Difference(
       "features of later revisions",
-      "Kernel follows the RFC as it stands today, which lets these features stay while they are " +
-        "not in use. The text we are built on names row tracking as one that may not even be " +
-        "supported, and does not list the others. The profile rfc-current is Kernel's view; under " +
-        "it these states do not differ.",
+      "Kernel implements the current text of the RFC, which allows these features to be supported " +
+        "as long as they are not in use. The text of the profile rfc forbids row tracking even if " +
+        "it is only supported, and does not list the others. With the profile rfc-current there " +
+        "is no difference.",
       table =>
         table.profile == Profile.Rfc && features(table)
           .intersect(
@@ -216,8 +216,8 @@ object Differences {
     ),
     Difference(
       "features in other letters",
-      "Kernel looks features up ignoring case; names in the protocol action are exact. A reader " +
-        "that does not know AppendOnly must refuse the table, so a writer must not leave it there.",
+      "Kernel ignores the case of feature names; names in the protocol action are case-sensitive. " +
+        "A reader that does not know AppendOnly must refuse the table, so such a name is a violation.",
       table =>
         features(table).exists(feature =>
           knownByKernel.exists(known => known != feature && known.equalsIgnoreCase(feature))
@@ -225,17 +225,17 @@ object Differences {
     ),
     Difference(
       "the shape of the protocol",
-      "Kernel's check asks only whether a feature counts as supported. Versions above those that " +
-        "the RFC names, a list for readers below version 3 and lists that contradict each other " +
-        "are illegal by PROTOCOL.md, and some readers refuse them; Kernel never writes such a " +
-        "protocol itself, but a check on what anybody wrote has to look.",
+      "Kernel checks only whether a feature counts as supported. PROTOCOL.md forbids versions " +
+        "above those that the RFC names, reader features below reader version 3, and lists that " +
+        "contradict each other; some readers refuse such tables. Kernel does not write such a " +
+        "protocol, but another writer may have.",
       hasWrongShape
     ),
     Difference(
       "column mapping unlisted",
-      "At reader version 2 Kernel takes column mapping for supported whatever the lists say. " +
-        "PROTOCOL.md wants it in writerFeatures of a table with writer version 7: a writer that " +
-        "goes by the list does not know that columns are mapped.",
+      "At reader version 2 Kernel treats column mapping as supported, whatever the lists contain. " +
+        "PROTOCOL.md requires it in writerFeatures of a table with writer version 7: a writer that " +
+        "reads only the list would not map columns.",
       table => {
         val writers = table.protocol.writerFeatures.getOrElse(Set.empty[String])
         table.protocol.minReaderVersion == 2 && table.protocol.minWriterVersion == 7 &&
@@ -254,9 +254,9 @@ object Differences {
     ),
     Difference(
       "switches that are neither on nor off",
-      "To Kernel every value but true means off. The RFC asks that the change data feed be absent " +
-        "or disabled, and another engine may read `yes` or `1` as on, or refuse the table, as " +
-        "Delta Spark does. What is not known to be off is refused.",
+      "For Kernel every value except true means off. The RFC requires that the change data feed is " +
+        "absent or disabled. Another engine may read `yes` or `1` as on, or refuse the table, as " +
+        "Delta Spark does. Values other than true and false are refused here.",
       table =>
         mustBeOff.exists(key =>
           property(table, key).exists(value => !isTrue(value) && !value.equalsIgnoreCase("false"))
@@ -264,15 +264,15 @@ object Differences {
     ),
     Difference(
       "deletion vectors switched on without the feature",
-      "Kernel looks for the feature, which its own transactions add as soon as the property is on. " +
-        "PROTOCOL.md requires of IcebergCompatV2 that the property is not true, and any writer " +
-        "that honours it would write deletion vectors next.",
+      "Kernel checks the feature, which its own transactions add as soon as the property is true. " +
+        "PROTOCOL.md requires for IcebergCompatV2 that the property is not true; a writer that " +
+        "reads the property would write deletion vectors.",
       table => property(table, "delta.enableDeletionVectors").exists(isTrue)
     ),
     Difference(
       "protocol versions among the properties",
-      "These two are inputs of statements that create tables. In the log they claim a protocol " +
-        "that need not be the table's; Kernel does not look at them.",
+      "These two are options of statements that create tables. As properties in the log they may " +
+        "differ from the protocol of the table. Kernel does not check them.",
       table =>
         Seq("delta.minReaderVersion", "delta.minWriterVersion").exists(table.properties.contains)
     ),
@@ -287,14 +287,14 @@ object Differences {
     ),
     Difference(
       "files that are not Parquet",
-      "PROTOCOL.md has no other format and no options, and each data file in Iceberg's metadata " +
-        "names its format. Kernel reads and writes Parquet whatever the metadata says.",
+      "PROTOCOL.md defines no other format and no options, and Iceberg's metadata has the format " +
+        "of each data file. Kernel reads and writes Parquet, whatever format the metadata has.",
       table => table.format != FileFormat.Parquet
     ),
     Difference(
       "collated strings without the feature",
-      "The RFC rules collations out. Kernel relies on the feature for that, which its own " +
-        "transactions add for such a column, and takes a collated string for a string.",
+      "The RFC forbids collations. Kernel checks only the feature, which its own transactions add " +
+        "for such a column, and treats a collated string as a string.",
       // Of a map's key Kernel refuses it when it reads the schema.
       table =>
         types(table.schema).exists(isCollated) && !types(table.schema).exists {
@@ -304,14 +304,14 @@ object Differences {
     ),
     Difference(
       "timestamps without time zone, and without the feature",
-      "PROTOCOL.md makes timestampNtz a condition for such a column. Kernel's transactions add it, " +
-        "so its check takes it for granted.",
+      "PROTOCOL.md requires timestampNtz for such a column. Kernel's transactions add the feature, " +
+        "and its check assumes that it is there.",
       table => types(table.schema).contains(TimestampNTZType) && !features(table)("timestampNtz")
     ),
     Difference(
       "structs without fields",
-      "Neither text forbids them, but Parquet has no group without fields and Iceberg's writer " +
-        "fails on one, so no row could be written. Kernel lets them be created.",
+      "Neither specification forbids them, but Parquet has no group without fields and Iceberg's " +
+        "writer fails on one, so no row could be written. Kernel allows them to be created.",
       table =>
         types(table.schema).tail.exists {
           case struct: StructType => struct.isEmpty
@@ -320,9 +320,8 @@ object Differences {
     ),
     Difference(
       "legacy features inside lists and maps",
-      "The RFC's test is that no column includes the key. Kernel does not look inside lists and " +
-        "maps, because Delta allows no such use there; a check on what anybody wrote has to look " +
-        "everywhere, and a use at an unexpected place is no less a use.",
+      "The RFC requires that no column has the key. Kernel does not check fields inside lists and " +
+        "maps, because Delta allows no such use there; another writer may have put the key there.",
       table => fieldsOf(table).exists(found => found.inCollection && legacyKeys(found).nonEmpty)
     ),
     Difference(
@@ -336,31 +335,31 @@ object Differences {
     ),
     Difference(
       "column defaults",
-      "The RFC rules the feature out, and a table without it may not have the key. Kernel refuses " +
-        "the feature but does not look for the key.",
+      "The RFC forbids the feature, and a table without it must not have the key. Kernel refuses " +
+        "the feature but does not check the key.",
       table =>
         fieldsOf(table).exists(_.has("CURRENT_DEFAULT")) && !features(table)("allowColumnDefaults")
     ),
     Difference(
       "ids given twice",
-      "PROTOCOL.md wants ids unique over the whole schema, nested ids included, and Iceberg finds " +
-        "columns by nothing else. Kernel notices when it writes a Parquet file, not in its check.",
+      "PROTOCOL.md requires unique ids in the whole schema, including nested ids, and Iceberg finds " +
+        "columns only by their ids. Kernel fails when it writes a Parquet file, not in its check.",
       table => duplicates(usedIds(table))
     ),
     Difference(
       "ids out of range",
-      "Iceberg gives out ids from 1 and keeps those above 2147483447 for its own columns. Kernel's " +
-        "check has no limits below 32 bits.",
+      "Iceberg assigns ids from 1 and reserves those above 2147483447 for its own columns. Kernel " +
+        "checks only that an id has 32 bits.",
       table =>
         usedIds(table).exists(id => id < 1 || id > 2147483447L && id <= Int.MaxValue) ||
           idsOfNested(table).exists(_ > 2147483447L)
     ),
     Difference(
       "missing ids",
-      "Kernel gives ids to what has none, even in a table that exists, and raises the maximum, " +
-        "instead of refusing. Our guard does the same for what a statement adds, before the rules " +
-        "see it; the rules judge what is about to be committed, in which nothing may be missing. " +
-        "Another test shows that both accept what Kernel puts in place.",
+      "Kernel assigns missing ids, also in an existing table, and raises the maximum, instead of " +
+        "refusing. The guard assigns the ids of columns that a statement adds before the rules are " +
+        "checked; the rules require that no id is missing in a commit. " +
+        "Another test shows that both accept the ids that Kernel assigns.",
       table =>
         fieldsOf(table).nonEmpty && hasPlausibleMaximum(table) &&
           fieldsOf(table).forall(found => found.has(columnId) == found.has(physicalName)) &&
@@ -368,8 +367,8 @@ object Differences {
     ),
     Difference(
       "nested ids that are no numbers",
-      "Kernel looks whether there is an entry, not what it holds, and fails later when it writes " +
-        "a file. PROTOCOL.md wants a 32 bit integer.",
+      "Kernel checks that there is an entry, not its value, and fails later when it writes a file. " +
+        "PROTOCOL.md requires a 32-bit integer.",
       table =>
         fieldsOf(table).exists(found =>
           found.nestedKeys.flatMap(found.nestedIds.get).exists(!_.isInstanceOf[Long])
@@ -377,9 +376,8 @@ object Differences {
     ),
     Difference(
       "an id for nothing, above the maximum",
-      "Kernel counts every number it finds among the nested ids. An entry that belongs to no " +
-        "element, key or value is no id of the table, and Iceberg never sees it: refusing would " +
-        "forbid a legal table.",
+      "Kernel includes every number among the nested ids. An entry that belongs to no element, key " +
+        "or value is not an id of the table, and is not in Iceberg's schema: the table is legal.",
       table =>
         hasPlausibleMaximum(table) &&
           usedIds(table).forall(_ <= maximum(table)) &&
@@ -387,30 +385,29 @@ object Differences {
     ),
     Difference(
       "no maximum in a table without columns",
-      "PROTOCOL.md wants the property whenever columns are mapped; Kernel takes its absence for 0.",
+      "PROTOCOL.md requires the property if columns are mapped; for Kernel a missing one means 0.",
       table => fieldsOf(table).isEmpty && !table.properties.contains(maxColumnId)
     ),
     Difference(
       "names that Iceberg cannot tell apart",
-      "Iceberg's index of full names throws for a column `a.b` beside a struct `a` with a field " +
+      "Iceberg's index of full names fails for a column `a.b` beside a struct `a` with a field " +
         "`b`, and its index in lower case for names equal but for case, among them short names such " +
-        "as `l.x` for `l.element.x`. Delta's statements forbid much of the second, and so does " +
-        "Kernel where it takes a schema from its user; its check of the feature does not look at " +
-        "names.",
+        "as `l.x` for `l.element.x`. Delta's statements forbid most of the second case, and so does " +
+        "Kernel for a schema that a user passes; its check of the feature does not check names.",
       table => duplicates(indexNames(table))
     ),
     Difference(
       "names of Iceberg's metadata columns in a new table",
-      "Iceberg's Spark integration rejects queries of tables with such a column. The check of " +
-        "Kernel does not concern itself with names.",
+      "Iceberg's Spark integration rejects queries of tables with such a column. Kernel's " +
+        "check of the feature does not check names.",
       table =>
         table.lifecycle.isInstanceOf[Lifecycle.Creating] && table.schema.fieldNames
           .exists(Set("_file", "_pos", "_deleted", "_spec_id", "_partition"))
     ),
     Difference(
       "recorded type changes without the feature",
-      "Kernel looks at recorded changes only while a type widening feature is supported. The older " +
-        "files are there whatever the protocol says, and Iceberg cannot read them with such a type.",
+      "Kernel checks recorded changes only if a type widening feature is supported. The older files " +
+        "exist in any case, and Iceberg cannot read them with such a type.",
       table =>
         features(table).intersect(Set("typeWidening", "typeWidening-preview")).isEmpty &&
           recordedChanges(table).forall(_.isReadable) &&
@@ -418,18 +415,18 @@ object Differences {
     ),
     Difference(
       "recorded promotions of map keys",
-      "Iceberg changes nothing at or below the key of a map, not even an int to a long, so its " +
-        "metadata could not tell how the table came to be. Kernel takes what is allowed elsewhere " +
-        "for allowed here; later texts of the RFC forbid changes of struct keys in a transaction.",
+      "Iceberg does not allow any type change at or below the key of a map, not even int to long. " +
+        "Kernel allows the same changes as elsewhere; later texts of the RFC forbid changes of " +
+        "struct keys in a transaction.",
       table =>
         recordedChanges(table).forall(_.isPromotion) &&
           recordedChanges(table).exists(change => change.ofMapKey && change.isSeenByIceberg)
     ),
     Difference(
       "partition columns with capital letters",
-      "A mistake in Kernel 4.4.0: it puts the names of partition columns in lower case and then " +
-        "looks for them in the schema as they are, so it refuses, and cannot even append to, every " +
-        "table that is partitioned by a column with a capital letter. Such tables are legal.",
+      "A bug of Kernel 4.4.0: it converts the names of partition columns to lower case and then " +
+        "compares them with the schema case-sensitively. So it refuses every table that is " +
+        "partitioned by a column with a capital letter, and cannot append to it. Such tables are legal.",
       table =>
         table.partitionColumns.exists(name =>
           table.schema.fieldNames.contains(name) &&
@@ -438,8 +435,8 @@ object Differences {
     ),
     Difference(
       "partition columns in other letters than the schema's",
-      "The same mistake the other way round: Kernel accepts the name P for a column p. Delta Spark " +
-        "looks for the exact name, and cannot load such a table.",
+      "The opposite effect of the same bug: Kernel accepts the name P for a column p. Delta Spark " +
+        "compares case-sensitively, and cannot load such a table.",
       table =>
         table.partitionColumns.exists(name =>
           !table.schema.fieldNames.contains(name) &&
@@ -448,8 +445,8 @@ object Differences {
     ),
     Difference(
       "a maximum that leaves no id",
-      "Iceberg keeps the ids above 2147483447 for columns of its own, so a maximum above can never " +
-        "have been given out. Kernel asks only whether it is a number of 32 bits.",
+      "Iceberg reserves the ids above 2147483447 for its own columns, so a higher maximum cannot be " +
+        "an id that was assigned. Kernel checks only that it is a 32-bit number.",
       table =>
         property(table, maxColumnId).flatMap(_.toIntOption).exists(_ > 2147483447) &&
           usedIds(table).forall(_ <= 2147483447)
@@ -457,7 +454,7 @@ object Differences {
     Difference(
       "partition columns of decimals",
       "Iceberg and PROTOCOL.md allow them, and so does Kernel. Delta Spark 4.4.0 refuses them under " +
-        "IcebergCompatV2 by a mistake of its own, so ours refuses first, with a text that says so.",
+        "IcebergCompatV2 because of a bug, so the guard refuses them before, with a text that says so.",
       table =>
         table.schema.exists(field =>
           field.dataType.isInstanceOf[DecimalType] &&
@@ -466,7 +463,7 @@ object Differences {
     ),
     Difference(
       "lists of large numbers in a user's own metadata",
-      "A mistake in Kernel 4.4.0: it cannot read a schema where a column's metadata has a list of " +
+      "A bug of Kernel 4.4.0: it cannot read a schema where a column's metadata has a list of " +
         "numbers that begins with one above 32 bits. PROTOCOL.md sets no limit to such metadata.",
       table => fieldsOf(table).exists(_.has("hashes"))
     )

@@ -29,6 +29,9 @@ object SharedSpark {
     // Compiling the many small queries would take longer than running them.
     .config("spark.sql.codegen.wholeStage", "false")
     .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    // Nobody looks at the text of the plans, which is made for each query.
+    .config("spark.sql.ui.explainMode", "simple")
+    .config("spark.hadoop.fs.AbstractFileSystem.file.impl", classOf[QuickLocalFs].getName)
     .getOrCreate()
 
   /** A name no test has used. */

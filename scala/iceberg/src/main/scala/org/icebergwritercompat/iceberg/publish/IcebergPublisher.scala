@@ -167,6 +167,8 @@ final class IcebergPublisher(
    *   the definition of the table at this commit; `None` if it is published already
    * @param totals
    *   number and size of all live files after the commit
+   * @param check
+   *   what must hold of each file that the commit adds
    * @return
    *   `None` if the commit does not fit to what is published, for example because it removes a file
    *   that is not published; nothing has changed then
@@ -174,11 +176,15 @@ final class IcebergPublisher(
   def append(
       commit: DeltaCommit,
       definition: Option[TableDefinition],
-      totals: FileTotals
+      totals: FileTotals,
+      check: FileCheck = FileCheck.none
   ): Option[Published] = {
     val base = operations.current()
     val defined = definedBy(definition, base)
-    adopted(Some(base), defined, commit, totals).orElse(appended(base, defined, commit, totals))
+    // The manifests of an Iceberg client are taken as they are, without decoding the files.
+    if (commit.client.isDefined) commit.added.foreach(check(_, None))
+    adopted(Some(base), defined, commit, totals)
+      .orElse(appended(base, defined, commit, totals, check))
   }
 
   /**
@@ -219,12 +225,13 @@ final class IcebergPublisher(
       base: TableMetadata,
       defined: TableMetadata,
       commit: DeltaCommit,
-      totals: FileTotals
+      totals: FileTotals,
+      check: FileCheck
   ): Option[Published] = {
     val staged = new StagedOperations(MetadataTimes.withoutPast(defined), operations)
     try {
       mergeManifests(staged)
-      val files = new DataFileBuilder(name, paths, defined)
+      val files = new DataFileBuilder(name, paths, defined, check)
       val added = commit.added.map(files.of)
       val removed = found(staged.current(), replaced(commit).map(files.location))
       val missing = commit.removed.map(f => key(files.location(f.path))).toSet --

@@ -102,12 +102,15 @@ final class PublishInspection(
       if (whole) publisher.lookWhole()
       val ahead = published.filter(_ > newest.number)
       val divergence = if (ahead.isEmpty) LogDivergence.of(newest, publisher) else None
-      problemsOf(publisher) ++
+      problemsOf(newest, publisher) ++
         ahead.map(version => problem(PublishRefusals.ahead(source, newest, version))) ++
         divergence.map(how => PublishProblem(s"${how.found} ${how.remedy}", publish))
   }
 
-  private def problemsOf(publisher: IcebergPublisher): Seq[PublishProblem] = {
+  private def problemsOf(
+      newest: TableAtVersion,
+      publisher: IcebergPublisher
+  ): Seq[PublishProblem] = {
     val state = publisher.found match {
       case Found.Lost(why, _) =>
         Seq(
@@ -127,7 +130,7 @@ final class PublishInspection(
     }
     ForeignCommits.refusal(name, publisher).map(problem).toSeq ++
       (state ++ publisher.misleading).map(PublishProblem(_, publish)) ++ older ++
-      PublishRefusals.ofFolder(source).map(problem)
+      PublishRefusals.ofFolder(source, newest).map(problem)
   }
 
   private def problem(refusal: IcebergWriterCompatException): PublishProblem = {

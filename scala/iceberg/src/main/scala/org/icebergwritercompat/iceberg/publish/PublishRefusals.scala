@@ -1,6 +1,7 @@
 package org.icebergwritercompat.iceberg.publish
 
 import org.apache.hadoop.fs.Path
+import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.source.{DeltaSource, TableAtVersion}
@@ -12,11 +13,18 @@ object PublishRefusals {
   /** Refuses a table without the feature, one that UniForm publishes, and an unreadable folder. */
   private[publish] def refuse(source: DeltaSource, newest: TableAtVersion): Unit = {
     if (!Contracts.isEnabled(newest.properties))
-      throw IcebergWriterCompatException.notPublishable("FEATURE_OFF", Map("table" -> source.name))
+      throw IcebergWriterCompatException.notPublishable(
+        "FEATURE_OFF",
+        Map("table" -> source.name),
+        contractOf(newest)
+      )
     if (WriterCompat.isUniFormIceberg(newest.properties))
       throw byUniForm(source.name, newest.properties)
-    ofFolder(source).foreach(throw _)
+    ofFolder(source, newest).foreach(throw _)
   }
+
+  private def contractOf(version: TableAtVersion): Contract =
+    Contracts.ofOrFor(version.properties, version.state.protocol.listedFeatures)
 
   /** The refusal to publish a table that UniForm publishes. */
   def byUniForm(table: String, properties: Map[String, String]): IcebergWriterCompatException =
@@ -30,7 +38,10 @@ object PublishRefusals {
     )
 
   /** The refusal of a folder whose name no metadata can spell so that all readers open it. */
-  private[publish] def ofFolder(source: DeltaSource): Option[IcebergWriterCompatException] = {
+  private[publish] def ofFolder(
+      source: DeltaSource,
+      newest: TableAtVersion
+  ): Option[IcebergWriterCompatException] = {
     val folder = source.root.toUri.getPath
     folder.find(c => c < ' ' || "#?\"".contains(c)).map { character =>
       IcebergWriterCompatException.notPublishable(
@@ -39,7 +50,8 @@ object PublishRefusals {
           "table" -> source.name,
           "folder" -> folder.map(c => if (c < ' ') '\uFFFD' else c),
           "character" -> (if (character < ' ') f"U+${character.toInt}%04X" else s"$character")
-        )
+        ),
+        contractOf(newest)
       )
     }
   }

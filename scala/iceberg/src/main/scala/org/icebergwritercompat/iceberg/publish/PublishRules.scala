@@ -36,8 +36,30 @@ private[publish] final class PublishRules(
 
   /** Whether the table or a file that the commit adds breaks a rule. */
   def isBrokenBy(commit: DeltaCommit): Boolean = isBroken || {
+    val repeated = repeatedPaths(commit)
+    commit.added.exists(file => violations(file, repeated(file.path), None).hasNext)
+  }
+
+  /**
+   * The same, checked file by file while the commit is published, so that the statistics of a file
+   * are decoded once.
+   *
+   * @param broken
+   *   called if the table or a file breaks a rule; it may accept that by returning
+   */
+  def of(commit: DeltaCommit, broken: () => Unit): FileCheck = {
+    if (isBroken) broken()
+    lazy val repeated = repeatedPaths(commit)
+    new FileCheck {
+      override def names: PhysicalNameTree = PublishRules.this.names
+      override def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit =
+        if (violations(file, repeated(file.path), statistics).hasNext) broken()
+    }
+  }
+
+  private def repeatedPaths(commit: DeltaCommit): Set[String] = {
     val paths = mutable.HashSet.empty[String]
-    commit.added.exists(file => violations(file, !paths.add(file.path), None).hasNext)
+    commit.added.iterator.map(_.path).filterNot(paths.add).toSet
   }
 
   private def violations(

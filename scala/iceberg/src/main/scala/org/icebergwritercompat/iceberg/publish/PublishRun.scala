@@ -139,17 +139,20 @@ private[publish] final class PublishRun(
     }
 
   // Commit by commit; false if the commits do not lead to the files of the newest version.
-  private def follow(from: Long, newest: TableAtVersion, rules: PublishRules): Boolean = {
+  private def follow(from: Long, newest: TableAtVersion, ofNewest: PublishRules): Boolean = {
+    var rules = ofNewest
     var pending: Option[TableDefinition] = None
     var reached = from
     var last = Option.empty[DeltaVersion]
-    val fits = commits(from + 1, newest, rules).forall { commit =>
+    val fits = source.commits(from + 1, newest).forall { commit =>
+      commit.state.foreach(state => rules = rulesOf(commit.version.number, state))
+      val check = rules.of(commit, mayBeBroken(commit))
       pending = commit.definition.orElse(pending)
       last = Some(commit.version)
       commit.client.isEmpty && !commit.changesFiles || {
         val isNewest = commit.version.number == newest.number
         val totals = if (isNewest) newest.totals else FileTotals.unknown
-        val appended = publisher.append(commit, pending, totals)
+        val appended = publisher.append(commit, pending, totals, check)
         appended.foreach { what =>
           count(what)
           pending = None
@@ -163,20 +166,11 @@ private[publish] final class PublishRun(
     fits
   }
 
-  private def commits(
-      from: Long,
-      newest: TableAtVersion,
-      ofNewest: PublishRules
-  ): Iterator[DeltaCommit] = {
-    var rules = ofNewest
-    source.commits(from, newest).map { commit =>
-      val number = commit.version.number
-      commit.state.foreach(state => rules = rulesOf(number, state))
-      // The rules of the newest metadata need not be those of the commit, so it is asked again.
-      if (rules.isBrokenBy(commit) && rulesOf(source.at(number)).isBrokenBy(commit))
-        throw new BrokenCommit
-      commit
-    }
+  // The rules of the newest metadata need not be those of the commit, so it is asked again, once.
+  private def mayBeBroken(commit: DeltaCommit): () => Unit = {
+    val number = commit.version.number
+    lazy val isBroken = rulesOf(source.at(number)).isBrokenBy(commit)
+    () => if (isBroken) throw new BrokenCommit
   }
 
   // Not commit by commit, but as the difference between the live files and the published ones.

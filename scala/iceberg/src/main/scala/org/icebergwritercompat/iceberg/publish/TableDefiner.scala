@@ -68,7 +68,7 @@ private[publish] final class TableDefiner(name: String, root: Path, target: Publ
 
   private def begun(definition: TableDefinition): TableMetadata.Builder =
     TableMetadata
-      .buildFromEmpty(formatVersion)
+      .buildFromEmpty(definition.formatVersion)
       .assignUUID(target.lineId(definition.id))
       .setLocation(target.spelled(root).toString)
 
@@ -101,8 +101,6 @@ private[publish] final class TableDefiner(name: String, root: Path, target: Publ
 }
 
 private object TableDefiner {
-
-  private val formatVersion = 2
 
   private val mapper = new ObjectMapper
 }

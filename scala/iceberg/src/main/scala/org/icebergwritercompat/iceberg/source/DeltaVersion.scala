@@ -2,6 +2,7 @@ package org.icebergwritercompat.iceberg.source
 
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.contract.TableState
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.model.{DataAction, FileLocation, FileStatistics}
 
 /**
@@ -13,13 +14,16 @@ import org.icebergwritercompat.model.{DataAction, FileLocation, FileStatistics}
  *   the highest column id given out
  * @param properties
  *   those that Iceberg clients have set, by the names that they gave them
+ * @param formatVersion
+ *   the version of Iceberg's table format that the contract of the table asks for
  */
 final case class TableDefinition(
     id: String,
     schema: StructType,
     partitionColumns: Seq[String],
     maxColumnId: Int,
-    properties: Map[String, String] = Map.empty
+    properties: Map[String, String] = Map.empty,
+    formatVersion: Int = Contracts.default.formatVersion
 )
 
 object TableDefinition {
@@ -34,7 +38,8 @@ object TableDefinition {
       state.properties.collect {
         case (key, value) if key.startsWith(ClientPrefix) && value != null =>
           key.stripPrefix(ClientPrefix) -> value
-      }
+      },
+      state.contract.formatVersion
     )
 
   /** What the names of properties that Iceberg clients have set begin with in Delta's log. */

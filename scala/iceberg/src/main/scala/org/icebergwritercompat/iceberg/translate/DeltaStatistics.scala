@@ -7,6 +7,7 @@ import org.apache.iceberg.types.Type.TypeID
 import org.apache.iceberg.types.Types.{NestedField, TimestampType}
 import org.apache.iceberg.util.UnicodeUtil
 import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
+import org.icebergwritercompat.model.WriterCompat
 
 import java.nio.ByteBuffer
 import java.time.format.DateTimeFormatter
@@ -59,7 +60,7 @@ object DeltaStatistics {
         if (field.`type`.isStructType) below(field.`type`.asStructType.fields.asScala)(leaf)
         else if (field.`type`.isPrimitiveType) leaf(field)
         else None
-      value.map(text => s""""col-${field.fieldId}":$text""")
+      value.map(text => s""""${WriterCompat.physicalName(field.fieldId.toLong)}":$text""")
     }
     Option.when(parts.nonEmpty)(parts.mkString("{", ",", "}"))
   }

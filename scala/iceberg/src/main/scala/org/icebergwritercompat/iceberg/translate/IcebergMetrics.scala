@@ -10,7 +10,12 @@ import org.apache.iceberg.util.UnicodeUtil
 import org.apache.iceberg.{Metrics, PartitionSpec, Schema, StructLike}
 import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
 import org.apache.spark.unsafe.types.UTF8String
-import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree, WriterCompat}
+import org.icebergwritercompat.model.{
+  FileStatistics,
+  PartitionValue,
+  PhysicalNameTree,
+  WriterCompat
+}
 
 import java.lang.{Integer => JInteger, Long => JLong}
 import java.nio.{ByteBuffer, ByteOrder}
@@ -101,7 +106,6 @@ final class IcebergMetrics(
 
   private def thoroughly(text: String): Option[Found] = {
     val found = new Found
-    found.allNamesKnown = false
     Try(Using.resource(factory.createParser(text))(new Reading(_, found).all())).toOption
       .map(_ => found)
   }
@@ -153,12 +157,15 @@ final class IcebergMetrics(
     var rows: Long = -1
     var tight = true
     var allNamesKnown = true
+    var isRowCountPlain = true
     val nulls = new NullCounts
     val lower = new LowerBounds
     val upper = new UpperBounds
 
     override def plain: Option[FileStatistics] =
-      Option.when(allNamesKnown && rows >= 0)(FileStatistics(Some(rows), Set.empty))
+      Option.when(allNamesKnown && isRowCountPlain && rows >= 0)(
+        FileStatistics(Some(rows), Set.empty)
+      )
 
     override def metrics(partition: StructLike): Option[Metrics] =
       Option.when(rows >= 0)(IcebergMetrics.this.metrics(this, partition))
@@ -258,9 +265,9 @@ final class IcebergMetrics(
     }
 
     private def column(all: ByColumn[_], parent: Int): Boolean =
-      if (!text.startsWith(namePrefix, at)) false
+      if (!text.startsWith(quotedPrefix, at)) false
       else {
-        at += namePrefix.length
+        at += quotedPrefix.length
         val begin = at
         while (digit) at += 1
         if (at == begin || at - begin > 9 || text.charAt(begin) == '0' || !is('"') || !is(':'))
@@ -369,6 +376,10 @@ final class IcebergMetrics(
             case "numRecords" =>
               found.rows =
                 if (value == JsonToken.VALUE_NUMBER_INT) parser.getNumberValue.longValue else -1
+              if (
+                value == JsonToken.VALUE_NUMBER_INT &&
+                parser.getNumberType == JsonParser.NumberType.BIG_INTEGER
+              ) found.isRowCountPlain = false
               parser.skipChildren()
             case "tightBounds" => found.tight = scalar(value).asBoolean(true)
             case "nullCount"   => columns(value, found.nulls)
@@ -380,15 +391,18 @@ final class IcebergMetrics(
 
     private def columns(value: JsonToken, all: ByColumn[_]): Unit = {
       all.entries.clear()
-      if (value == JsonToken.START_OBJECT) below(all) else parser.skipChildren()
+      if (value == JsonToken.START_OBJECT) below(all, Some(names)) else parser.skipChildren()
     }
 
-    // Moves the parser to the end of the current object.
-    private def below(all: ByColumn[_]): Unit =
+    // Moves the parser to the end of the current object. Below a column without fields, and below a
+    // name that is not there, no names are looked up, as in `FileStatistics.parse`.
+    private def below(all: ByColumn[_], tree: Option[PhysicalNameTree]): Unit =
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
         val leaf = byName.get(parser.currentName)
+        val subtree = tree.flatMap(_.fields.get(parser.currentName))
+        if (tree.isDefined && subtree.isEmpty) found.allNamesKnown = false
         val value = parser.nextToken()
-        if (value == JsonToken.START_OBJECT) below(all)
+        if (value == JsonToken.START_OBJECT) below(all, subtree.filter(_.fields.nonEmpty))
         else if (leaf == null) parser.skipChildren()
         else all.see(leaf, scalar(value))
       }
@@ -429,11 +443,12 @@ object IcebergMetrics {
 
   private val factory = new JsonFactory
 
-  private val namePrefix = "\"col-"
+  // The quote and the constant part of a physical name, such as `"col-5"`.
+  private val quotedPrefix = "\"" + WriterCompat.PhysicalNamePrefix
 
   private val mostById = 10000
 
-  private val named = """col-([1-9]\d{0,8})""".r
+  private val named = s"${WriterCompat.PhysicalNamePrefix}([1-9]\\d{0,8})".r
 
   private val noNulls: JLong = 0L
 
@@ -565,7 +580,7 @@ object IcebergMetrics {
 
   private def micros(value: JsonNode, leaf: Type): Option[Long] =
     text(value).map(UTF8String.fromString).flatMap { time =>
-      if (leaf.asInstanceOf[TimestampType].shouldAdjustToUTC) PartitionValues.instant(time)
+      if (leaf.asInstanceOf[TimestampType].shouldAdjustToUTC) PartitionValue.instant(time)
       else SparkDateTimeUtils.stringToTimestampWithoutTimeZone(time, allowTimeZone = true)
     }
 

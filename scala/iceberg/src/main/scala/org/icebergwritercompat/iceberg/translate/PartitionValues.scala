@@ -6,10 +6,10 @@ import org.apache.iceberg.types.Type.TypeID
 import org.apache.iceberg.types.Types.{DecimalType, TimestampType}
 import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils
 import org.apache.spark.unsafe.types.UTF8String
-import org.icebergwritercompat.model.WriterCompat
+import org.icebergwritercompat.model.{PartitionValue, WriterCompat}
 
 import java.time.format.DateTimeFormatter
-import java.time.{LocalDate, ZoneId}
+import java.time.LocalDate
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -91,17 +91,10 @@ object PartitionValues {
       case TypeID.STRING    => Some(text)
       case TypeID.DATE      => SparkDateTimeUtils.stringToDate(utf8)
       case TypeID.TIMESTAMP =>
-        if (partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC) instant(utf8)
+        if (partitionType.asInstanceOf[TimestampType].shouldAdjustToUTC)
+          PartitionValue.instant(utf8)
         else SparkDateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = true)
       case _ => None
     }
   }
-
-  // Without a zone it is in the unknown zone of the writer.
-  private[iceberg] def instant(text: UTF8String): Option[Long] = {
-    val inTwoZones = zones.map(SparkDateTimeUtils.stringToTimestamp(text, _))
-    inTwoZones.head.filter(_ => inTwoZones.distinct.sizeIs == 1)
-  }
-
-  private val zones: Seq[ZoneId] = Seq("UTC", "+01:00").map(ZoneId.of)
 }

@@ -3,6 +3,7 @@ package org.icebergwritercompat.iceberg.writeback
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg._
 import org.apache.iceberg.io.FileIO
+import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
@@ -40,7 +41,7 @@ final class ClientChange(table: String) {
   ): Option[IcebergWriterCompatException] =
     Iterator
       .apply[() => Option[IcebergWriterCompatException]](
-        () => formatVersion(updated),
+        () => formatVersion(base, updated),
         () => identity(base, updated),
         () => columnTypes(updated),
         () => identifierFields(updated),
@@ -141,11 +142,18 @@ final class ClientChange(table: String) {
     ClientOperation(name, told ++ snapshot)
   }
 
-  private def formatVersion(updated: TableMetadata): Option[IcebergWriterCompatException] =
-    refusedIf(updated.formatVersion != 2)(
+  // A table keeps the version that its contract asked for when it was published first.
+  private def formatVersion(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] = {
+    val required = base.fold(Contracts.default.formatVersion)(_.formatVersion)
+    refusedIf(updated.formatVersion != required)(
       "FORMAT_VERSION",
-      "version" -> updated.formatVersion.toString
+      "version" -> updated.formatVersion.toString,
+      "required" -> required.toString
     )
+  }
 
   private def identity(
       base: Option[TableMetadata],

@@ -73,6 +73,23 @@ class FileMeasuresSuite extends AnyFunSuite {
       """"maxValues":{"col-1":1,"col-2":"x","col-3":{"col-4":2}},""" +
       """"nullCount":{"col-1":0,"col-2":0,"col-3":{"col-4":0},"col-5":1},"tightBounds":true}"""
     assert(metrics.read(usual).get.plain.contains(FileStatistics(Some(3), Set.empty)))
+    val others = Seq(
+      "spaces" -> usual.replace(",", ", "),
+      "a fraction" -> usual.replace("\"col-1\":1", "\"col-1\":1.5"),
+      "an escaped character" -> usual.replace("\"x\"", "\"x\\u0001\""),
+      "another field" -> usual.replace("\"tightBounds\"", "\"other\":{\"x\":1},\"tightBounds\"")
+    )
+    others.foreach { case (what, json) =>
+      assert(json != usual)
+      val plain = metrics.read(json).get.plain
+      assert(plain.contains(FileStatistics(Some(3), Set.empty)), what)
+      assert(plain == FileStatistics.parse(json, names), what)
+      val unknown = json.replace("col-5", "col-6")
+      assert(metrics.read(unknown).get.plain.isEmpty, what)
+    }
+    val large = usual.replace("\"numRecords\":3", "\"numRecords\":18446744073709551621")
+    assert(metrics.read(large).forall(_.plain.isEmpty))
+    assert(FileStatistics.parse(large, names).isEmpty)
     assert(metrics.read(usual.replace("col-4", "col-2")).get.plain.isEmpty)
     assert(metrics.read(usual.replace("col-5", "col-6")).get.plain.isEmpty)
   }

@@ -114,12 +114,30 @@ object Enforcement {
       }
     }
 
-  /** Refuses because of all of these violations; a dry run records them. */
-  def refuseAll(table: TableState, violations: Seq[Violation]): Unit =
+  /**
+   * Refuses because of all of these violations; a dry run records them.
+   *
+   * @param later
+   *   violations that the statement would be refused for next, computed only if what is offered
+   *   does not mend them too
+   */
+  def refuseAll(
+      table: TableState,
+      violations: Seq[Violation],
+      later: => Seq[Violation] = Nil
+  ): Unit =
     if (isRunning) record(violations.iterator)
     else if (violations.nonEmpty) {
       val remedy = new Assessment(table, hasFiles = true).remedyOf(violations)
-      throw IcebergWriterCompatException.notCompliant(table, violations, remedy)
+      def refusal(all: Seq[Violation]) =
+        IcebergWriterCompatException.notCompliant(table, all, remedy)
+      val first = refusal(violations)
+      throw (first.remedy match {
+        case _: Remedy.Enable | _: Remedy.CopyInto => first
+        case _                                     =>
+          val places = violations.map(found => found.rule -> found.location).toSet[(Rule, Location)]
+          refusal(violations ++ later.filterNot(found => places(found.rule -> found.location)))
+      })
     }
 
   private def record(violations: Iterator[Violation]): Unit =

@@ -6,6 +6,7 @@ import org.apache.spark.sql.delta.actions.Metadata
 import org.icebergwritercompat.contract.{TableState, Violation}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.rules.{FileRules, SchemaRules}
+import org.icebergwritercompat.upgrade.FileUpgrade
 import org.apache.spark.sql.delta.writercompat.datafiles.{DataFileAudit, FileHistory, LiveFiles}
 import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
@@ -23,7 +24,28 @@ sealed trait FeatureActivation {
 
   /** The violations found in the footers of the data files; opens every file. */
   def inFooters(spark: SparkSession, table: TableState): Seq[Violation]
+
+  /**
+   * What the footers of the data files tell of a table that is refused already; opens every file,
+   * and once.
+   *
+   * @param before
+   *   the table without the feature, by which its files are read
+   * @param table
+   *   the table with the feature
+   */
+  def besides(spark: SparkSession, before: TableState, table: TableState): FooterViolations
 }
+
+/**
+ * Violations in the footers of data files.
+ *
+ * @param notMended
+ *   those that writing the rows to new files does not mend
+ * @param all
+ *   those for which the table would be refused next
+ */
+final case class FooterViolations(notMended: Seq[Violation], all: Seq[Violation])
 
 object FeatureActivation {
 
@@ -70,6 +92,12 @@ object FeatureActivation {
     override def findings(table: TableState): Seq[Violation] = Nil
 
     override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] = Nil
+
+    override def besides(
+        spark: SparkSession,
+        before: TableState,
+        table: TableState
+    ): FooterViolations = FooterViolations(Nil, Nil)
   }
 
   /**
@@ -90,6 +118,23 @@ object FeatureActivation {
 
     override def inFooters(spark: SparkSession, table: TableState): Seq[Violation] =
       DataFileAudit.run(spark, transaction.snapshot, table).findings.map(_.violation)
+
+    override def besides(
+        spark: SparkSession,
+        before: TableState,
+        table: TableState
+    ): FooterViolations = {
+      val snapshot = transaction.snapshot
+      val questions = Seq(before, table).map(DataFileAudit.question(_, snapshot.numOfFiles))
+      val (asItIs, withFeature) =
+        DataFileAudit.run(spark, snapshot, table, questions.head.and(questions.last), None)
+      FooterViolations(
+        asItIs.findings
+          .filterNot(found => FileUpgrade.rewriteResolves(before, found.rule))
+          .map(found => found.violation.copy(remedy = found.rule.remedy(table))),
+        withFeature.findings.map(_.violation)
+      )
+    }
 
     private def provenance: FileRules.Provenance =
       FileHistory.provenance(transaction.deltaLog, transaction.catalogTable, transaction.snapshot)

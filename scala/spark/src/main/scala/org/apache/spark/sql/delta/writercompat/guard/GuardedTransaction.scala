@@ -500,9 +500,14 @@ class GuardedTransaction(
   private def checkEnabling(): Unit = enabling.foreach { plan =>
     val table = tableState
     val found = table.violations.toSeq ++ plan.findings(table)
-    Enforcement.refuseAll(table, found)
     // The log does not have the properties that were set when the files were written.
     if (found.isEmpty) Enforcement.refuseAll(table, plan.inFooters(spark, table))
+    // What no rewrite mends is named together with the rest: the call that is offered would be
+    // refused for it.
+    else {
+      val footers = plan.besides(spark, before, table)
+      Enforcement.refuseAll(table, found ++ footers.notMended, later = footers.all)
+    }
   }
 
   /** Refuses RESTORE to a version with the feature whose files break rules. */

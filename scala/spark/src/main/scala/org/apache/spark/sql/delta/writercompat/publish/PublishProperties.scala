@@ -3,6 +3,7 @@ package org.apache.spark.sql.delta.writercompat.publish
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.delta.actions.Metadata
 import org.apache.spark.sql.types.StructType
+import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{SupportedTypes, WriterCompat}
@@ -36,14 +37,15 @@ object PublishProperties {
       isNew: Boolean
   ): Unit = {
     val properties = metadata.configuration
+    val contract = Contracts.of(properties).getOrElse(Contracts.default)
     def set(properties: (String, String)*) =
-      offered(isNew, Remedy.SetProperties(table, properties))
+      offered(isNew, Remedy.SetProperties(table, properties), contract)
     for {
       (key, value) <- properties
       if isOne(key) && !before.get(key).contains(value)
     } {
       def refuse(allowed: String, remedy: Remedy): Nothing =
-        throw IcebergWriterCompatException.invalidValue(key, value, allowed, remedy)
+        throw IcebergWriterCompatException.invalidValue(key, value, allowed, remedy, contract)
       key match {
         case Publish =>
           if (!Seq("true", "false").exists(_.equalsIgnoreCase(value.trim)))
@@ -57,7 +59,11 @@ object PublishProperties {
         case _ =>
           refuse(
             s"called ${all.mkString(" or ")}, in these letters",
-            offered(isNew, Remedy.SetProperties(table, Seq(Publish -> "true"), without = Seq(key)))
+            offered(
+              isNew,
+              Remedy.SetProperties(table, Seq(Publish -> "true"), without = Seq(key)),
+              contract
+            )
           )
       }
     }
@@ -66,9 +72,10 @@ object PublishProperties {
       throw IcebergWriterCompatException.invalidValue(
         Publish,
         properties(Publish),
-        s"set together with ${Contracts.default.property}, because other tables may not be " +
+        s"set together with ${contract.property}, because other tables may not be " +
           "readable as Iceberg",
-        set(Contracts.default.property -> "true", Publish -> "true")
+        set(contract.property -> "true", Publish -> "true"),
+        contract
       )
     // If the statement itself switches UniForm on, a rule refuses it.
     val hasUniForm = Seq(before, properties).forall(WriterCompat.isUniFormIceberg)
@@ -85,15 +92,19 @@ object PublishProperties {
   }
 
   // For a table that is being created, the statement that creates it is offered with the change.
-  private def offered(isNew: Boolean, set: Remedy.SetProperties): Remedy = {
+  private def offered(
+      isNew: Boolean,
+      set: Remedy.SetProperties,
+      contract: Contract
+  ): Remedy = {
     val remedy =
-      if (isNew) Remedy.Create(undeclared(set.table), set.changes)
+      if (isNew) Remedy.Create(undeclared(set.table, contract), set.changes)
       else set
     Together.of(Seq(remedy), RunningStatement.door)
   }
 
-  private def undeclared(table: String): Declared =
-    Declared(table, replacing = false, new StructType, Nil, Contracts.default.property)
+  private def undeclared(table: String, contract: Contract): Declared =
+    Declared(table, replacing = false, new StructType, Nil, contract.property)
 
   /** Whether a key begins as these properties do, in letters of any case. */
   def isOne(key: String): Boolean = key.regionMatches(true, 0, prefix, 0, prefix.length)
@@ -113,7 +124,11 @@ object PublishProperties {
         "a property of the table: as an option of a write that does not create the table by name " +
           "it would have no effect",
         if (isNew)
-          Remedy.Create(undeclared(table), Seq(Change.Property(key, None)), Some(Door.Writer))
+          Remedy.Create(
+            undeclared(table, Contracts.default),
+            Seq(Change.Property(key, None)),
+            Some(Door.Writer)
+          )
         else Remedy.SetProperty(table, key, value)
       )
     }

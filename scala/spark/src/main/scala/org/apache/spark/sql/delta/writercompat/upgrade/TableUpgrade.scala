@@ -27,7 +27,8 @@ import org.icebergwritercompat.report.{
   Severity,
   TableReport,
   UpgradePlan,
-  UpgradeResult
+  UpgradeResult,
+  UpgradeWarning
 }
 import org.icebergwritercompat.upgrade.{Drop, FileReason, FileUpgrade, Renaming, UpgradeRequest}
 import org.slf4j.LoggerFactory
@@ -128,10 +129,7 @@ final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: Upgr
       unchanged(snapshot).copy(
         warnings = report.findings
           .filter(_.severity == Severity.Warning)
-          .map(finding =>
-            s"${finding.rule}: ${finding.found}" +
-              finding.remedy.sql.map(statement => s" ${finding.remedy.verb}: $statement").mkString
-          )
+          .map(UpgradeWarning.of)
       )
     } else {
       val judged = judge(snapshot, None)
@@ -216,7 +214,7 @@ final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: Upgr
   }
 
   /** A version that was committed, and what failed after the commit. */
-  private case class Made(version: Long, warnings: Seq[String])
+  private case class Made(version: Long, warnings: Seq[UpgradeWarning])
 
   // Delta commits this as the next version, or writes nothing and fails.
   private def tryCommit(
@@ -458,9 +456,9 @@ final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: Upgr
 
 object TableUpgrade {
 
-  private def after(what: String, failure: Throwable): String = {
+  private def after(what: String, failure: Throwable): UpgradeWarning = {
     val (text, _) = IcebergWriterCompatException.inOneLine(failure)
-    s"The commit is made, but $what failed: $text"
+    UpgradeWarning.afterCommit(what, text)
   }
 
   // A plan is mostly followed by the upgrade, sometimes after plans for many other tables.

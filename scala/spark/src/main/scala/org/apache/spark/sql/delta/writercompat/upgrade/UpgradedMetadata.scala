@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.{
   StructType
 }
 import org.icebergwritercompat.contract.Contract
-import org.icebergwritercompat.model.{SupportedTypes, TypePromotion}
+import org.icebergwritercompat.model.{SupportedTypes, TypePromotion, WriterCompat}
 import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
 /** What the metadata and protocol of an existing table become when it gets the feature. */
@@ -46,8 +46,10 @@ object UpgradedMetadata {
     }
     val configured = metadata.copy(
       schemaString = (if (widening) widened(schema) else schema).json,
-      configuration = metadata.configuration -- contract.superseded ++
-        contract.requiredProperties + (contract.property -> "true")
+      // Delta's own update of metadata leaves the versions out too.
+      configuration =
+        metadata.configuration -- contract.superseded -- WriterCompat.ProtocolVersions ++
+          contract.requiredProperties + (contract.property -> "true")
     )
     PhysicalNames.assigned(configured)
   }

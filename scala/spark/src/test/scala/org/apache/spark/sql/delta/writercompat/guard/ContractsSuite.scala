@@ -1,7 +1,9 @@
 package org.apache.spark.sql.delta.writercompat.guard
 
+import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatProperty
+import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -11,6 +13,9 @@ import org.icebergwritercompat.rules.SchemaRules
 import org.icebergwritercompat.testing.{SecondContract, SharedSpark, TestTable}
 import org.scalatest.BeforeAndAfterAll
 
+import java.net.URI
+import java.nio.file.Path
+
 /** A second contract, which is one value: version 1 with SMALLINT, TINYINT and other types. */
 class ContractsSuite extends TableSuite with BeforeAndAfterAll {
 
@@ -19,6 +24,7 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
   private val toy = V1.contract.copy(
     feature = "toyWriterCompat",
     property = property,
+    formatVersion = 1,
     features = V1.contract.features
       .copy(allowed = V1.contract.features.allowed - V1.contract.feature + "toyWriterCompat"),
     rules = V1.rules.without(SchemaRules.TypesAreSupported)
@@ -196,8 +202,42 @@ class ContractsSuite extends TableSuite with BeforeAndAfterAll {
       assert(convert.getMessageParameters.get("setting") == default)
       Offered.run(spark, convert.remedy)
     }
-    val copied = java.nio.file.Path.of(s"${folder}_iceberg")
+    val copied = Path.of(s"${folder}_iceberg")
     assertIsToy(TestTable(s"delta.`$copied`", copied))
+  }
+
+  test("what refusals to publish offer switches it on") {
+    def refusal(table: TestTable) =
+      intercept[IcebergWriterCompatException](SparkPublishing.of(spark, table.name).publish())
+    val folder = SharedSpark.freshFolder().resolve("a#b")
+    val odd = TestTable(s"delta.`$folder`", folder)
+    sql(s"CREATE TABLE ${odd.name} USING delta TBLPROPERTIES ($toyIsOn) AS SELECT 1 AS a")
+    val ofFolder = refusal(odd)
+    assert(ofFolder.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOLDER")
+    val copying = s"CREATE TABLE copy_to_publish USING delta TBLPROPERTIES ($toyIsOn) AS SELECT"
+    assert(ofFolder.remedy.sql.map(_.take(copying.length)) == Seq(copying))
+    Offered.run(spark, ofFolder.remedy)
+    val copy = TestTable("copy_to_publish", SharedSpark.warehouse.resolve("copy_to_publish"))
+    assertIsToy(copy)
+    sql(s"DROP TABLE ${copy.name}")
+    val off = managed()
+    sql(
+      s"CREATE TABLE ${off.name} (a INT) USING delta " +
+        "TBLPROPERTIES ('delta.feature.toyWriterCompat' = 'supported')"
+    )
+    val ofProperty = refusal(off)
+    assert(ofProperty.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FEATURE_OFF")
+    Offered.run(spark, ofProperty.remedy)
+    assertIsToy(off)
+    val published = SparkPublishing.of(spark, off.name).publish()
+    // The contract decides by which version of Iceberg's format.
+    val file = Path.of(new URI(published.metadataLocation).getPath)
+    val metadata = new ObjectMapper().readTree(file.toFile)
+    assert(metadata.get("format-version").asInt == 1)
+    val wrong = refused(off) {
+      sql(s"ALTER TABLE ${off.name} SET TBLPROPERTIES ('icebergWriterCompat.publish' = 'yes')")
+    }
+    assert(wrong.getMessageParameters.get("contract") == "toyWriterCompat")
   }
 
   test("reports say by which contract a table is guarded") {

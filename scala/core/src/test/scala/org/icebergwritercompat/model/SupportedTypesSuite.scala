@@ -1,7 +1,6 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.model
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.model.SupportedTypes
 import org.scalatest.funsuite.AnyFunSuite
 
 class SupportedTypesSuite extends AnyFunSuite {

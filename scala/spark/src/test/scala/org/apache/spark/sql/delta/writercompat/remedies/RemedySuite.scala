@@ -1,4 +1,4 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.remedies
 
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.icebergwritercompat.errors.IcebergWriterCompatException

@@ -1,4 +1,4 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.model
 
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.model.TypePromotion._

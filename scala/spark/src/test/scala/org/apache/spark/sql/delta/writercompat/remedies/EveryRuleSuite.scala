@@ -1,16 +1,17 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.remedies
 
 import org.apache.spark.sql.delta.DeltaOperations
 import org.apache.spark.sql.delta.actions.Action
 import org.apache.spark.sql.delta.writercompat.{Offered, TableSuite}
 import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.Rule
+import org.icebergwritercompat.contract.{ChangeRule, Rule}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.docs.{
   BrokenTables,
   FooterExample,
   LogExample,
+  OtherFault,
   RuleExample,
   RuleExamples,
   SqlExample
@@ -19,7 +20,7 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.remedy.Remedy
 import org.icebergwritercompat.report.{Finding, Severity}
 import org.icebergwritercompat.reports.Reports
-import org.icebergwritercompat.rules.ActionRules
+import org.icebergwritercompat.rules.{ActionRules, PropertyRules}
 import org.icebergwritercompat.testing.TestTable
 
 import java.nio.file.Files
@@ -54,9 +55,11 @@ class EveryRuleSuite extends TableSuite with Places {
   private val refusedByDelta: Set[String] = Set("C3")
   private val byName: Set[String] = Set("C15")
 
-  // The vector of the example is none of a file that is there; see `test_rewrite`. What C14p moves
-  // is lost to Delta too, and only the footers tell, which a plain statement does not read first.
-  private val elsewhere: Set[String] = Set("D5", "C14p")
+  // The vector of the example is none of a file that is there; see `test_rewrite`.
+  private val elsewhere: Set[String] = Set("D5")
+
+  // Without the feature, what C14p moves is lost to Delta too: in id mode it reads null.
+  private val lostWithoutFeature: Set[String] = lost + "C14p"
 
   for ((rule, i) <- V1.rules.all.zipWithIndex) RuleExamples.of(rule) match {
     case example: SqlExample =>
@@ -78,11 +81,39 @@ class EveryRuleSuite extends TableSuite with Places {
           test(s"${rule.id}: a fault of a table that is to get the feature, $place") {
             enabled(rule, broken(table(), example, enabled = false))
           }
+        if (!refusedByDelta(rule.id) && !elsewhere(rule.id) && !unread(rule.id))
+          pairs(rule, example, i)
       }
       if (example.isInstanceOf[LogExample])
         test(s"${rule.id}: a commit of a program, $place") {
           committed(rule, example, begun(table(), example, enabled = true))
         }
+  }
+
+  // --- Two faults -----------------------------------------------------------------------------
+
+  /** The fault of the example beside one in the properties, and beside one in the columns. */
+  private def pairs(rule: Rule, example: RuleExample, i: Int): Unit = {
+    val property = OtherFault.inProperties(i % OtherFault.inProperties.size)
+    val column = OtherFault.inColumns(i % OtherFault.inColumns.size)
+    val (place, table) = places((i + 2) % places.size)
+    // A column more would raise the maximum that this rule is about.
+    val isAboutMaximum = rule == PropertyRules.MaxColumnIdCoversAllIds
+    (property +: Seq(column).filterNot(_ => isAboutMaximum)).foreach { other =>
+      test(s"${rule.id} and ${other.rule}: a table that is to get the feature, $place") {
+        val both = broken(table(), example, enabled = false)
+        BrokenTables.also(both, other)
+        enabled(rule, both, Some(other.rule))
+      }
+    }
+    // The column would change what a rule on a step between versions has found.
+    val isStep = rule.isInstanceOf[ChangeRule]
+    val other = if (i % 2 == 0 || isStep || isAboutMaximum) property else column
+    test(s"${rule.id} and ${other.rule}: a table with the feature, $place") {
+      val both = broken(table(), example, enabled = true)
+      BrokenTables.also(both, other)
+      found(rule, both, Some(other.rule))
+    }
   }
 
   // --- A statement that is refused ------------------------------------------------------------
@@ -172,24 +203,30 @@ class EveryRuleSuite extends TableSuite with Places {
     case _                        => false
   }
 
-  private def found(rule: Rule, table: TestTable): Unit = {
+  private def found(rule: Rule, table: TestTable, other: Option[String] = None): Unit = {
     val shown = Try(rowsOf(table))
     if (shown.isFailure) assert(unread(rule.id), shown)
-    else mendedAsFound(rule, table, shown.get)
+    else mendedAsFound(rule, table, shown.get, other)
     ()
   }
 
-  private def mendedAsFound(rule: Rule, table: TestTable, shown: Set[String]): Unit = {
-    val first = (errors(table) ++ findings(table).filter(_.rule == rule.id)).distinct.toList
-    assert(first.exists(_.rule == rule.id), s"found: ${first.map(_.rule)}")
+  private def mendedAsFound(
+      rule: Rule,
+      table: TestTable,
+      shown: Set[String],
+      other: Option[String]
+  ): Unit = {
+    val faults = rule.id +: other.toSeq
+    val first = still(faults, table)
+    assert(faults.forall(fault => first.exists(_.rule == fault)), s"found: ${first.map(_.rule)}")
     @tailrec def mended(table: TestTable, now: Seq[Finding], rounds: Int): TestTable =
-      now.find(_.rule == rule.id).orElse(now.headOption) match {
+      now.find(isFirst(rule)).orElse(now.headOption) match {
         case Some(finding) =>
           assert(rounds > 0, s"still there: ${now.map(f => f.rule -> f.remedy)}")
           if (isLost(rule, finding.remedy)) table
           else {
             val next = run(finding.remedy, table)
-            val left = errors(next).toList
+            val left = still(Seq(rule.id), next)
             assert(left.map(_.rule).toSet.subsetOf(first.map(_.rule).toSet))
             mended(next, left, rounds - 1)
           }
@@ -200,14 +237,25 @@ class EveryRuleSuite extends TableSuite with Places {
     if (whole == table) assertKept(table)
   }
 
-  private def enabled(rule: Rule, table: TestTable): Unit = {
+  // As a report says: what is an error is mended before anything else.
+  private def isFirst(rule: Rule)(finding: Finding): Boolean =
+    finding.severity == Severity.Error && finding.rule == rule.id
+
+  // The errors, and after them what else is said of some rules.
+  private def still(rules: Seq[String], table: TestTable): List[Finding] = {
+    val (errors, others) = findings(table).toList.partition(_.severity == Severity.Error)
+    errors ++ others.filter(found => rules.contains(found.rule))
+  }
+
+  private def enabled(rule: Rule, table: TestTable, other: Option[String] = None): Unit = {
     val shown = Try(rowsOf(table))
     if (shown.isFailure) assert(unread(rule.id), shown)
     else {
-      val whole = switchedOn(table, lost.contains(rule.id))
+      val isLost = lostWithoutFeature(rule.id)
+      val whole = switchedOn(table, isLost, other)
       assert(rowsOf(whole) == values(rule, shown.get))
       if (whole == table) assertKept(table)
-      if (!lost.contains(rule.id)) assert(errors(whole).map(_.rule) == Nil)
+      if (!isLost) assert(errors(whole).map(_.rule) == Nil)
     }
     ()
   }
@@ -219,7 +267,11 @@ class EveryRuleSuite extends TableSuite with Places {
     else rows
 
   /** The table with the feature, or its copy that has it, after all that is offered on the way. */
-  private def switchedOn(table: TestTable, isLost: Boolean = false): TestTable = {
+  private def switchedOn(
+      table: TestTable,
+      isLost: Boolean = false,
+      alsoNamed: Option[String] = None
+  ): TestTable = {
     var named = Set.empty[String]
     @tailrec def mended(rounds: Int): TestTable =
       Try(sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ($on)")) match {
@@ -228,10 +280,14 @@ class EveryRuleSuite extends TableSuite with Places {
           assert(rounds > 0, error.getMessage)
           val rules = V1.rules.all.map(_.id).filter(isIn(error.getMessage))
           // A refusal that comes next is about another fault, which was named before.
-          if (named.isEmpty) named = rules.toSet
-          else assert(rules.exists(named), s"$named: ${error.getMessage}")
-          if (isLost && error.remedy.isInstanceOf[Remedy.History]) table
-          else {
+          if (named.isEmpty) {
+            named = rules.toSet
+            alsoNamed.foreach(rule => assert(named(rule), error.getMessage))
+          } else assert(rules.exists(named), s"$named: ${error.getMessage}")
+          if (isLost && error.remedy.isInstanceOf[Remedy.History]) {
+            Offered.run(spark, error.remedy)
+            table
+          } else {
             val next = run(error.remedy, table)
             if (next == table) mended(rounds - 1) else next
           }

@@ -1,9 +1,9 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.contract
 
 import org.apache.spark.sql.types._
-import org.icebergwritercompat.contract.{Fix, Lifecycle, ProtocolState, TableState}
 import org.icebergwritercompat.model.SchemaNode
 import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.CompliantTable
 import org.icebergwritercompat.rules.CompliantTable._
 import org.icebergwritercompat.rules.Schemas._
 import org.icebergwritercompat.rules.Statements.assertParsed

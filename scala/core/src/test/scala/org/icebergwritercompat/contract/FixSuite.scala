@@ -1,9 +1,9 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.contract
 
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{ByteType, ShortType, StructType}
-import org.icebergwritercompat.contract.{Fix, Lifecycle}
 import org.icebergwritercompat.remedy.Remedy
+import org.icebergwritercompat.rules.{CompliantTable, SchemaRules}
 import org.scalatest.funsuite.AnyFunSuite
 
 class FixSuite extends AnyFunSuite {

@@ -1,8 +1,7 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.upgrade
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.delta.writercompat.upgrade.UpgradeTests
 import org.apache.spark.sql.functions.lit
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -162,7 +161,11 @@ class ReservedNamesSuite extends UpgradeTests {
       IcebergWriterCompat.upgrade(spark, broken.name, "auto", false, new JArrayList[String], null)
     )
     assert(!result.get("changed").asBoolean)
-    assert(result.get("warnings").get(0).asText.endsWith(finding.remedy.sql.last))
+    val warning = result.get("warnings").get(0)
+    assert(warning.get("text").asText.startsWith("N2: "))
+    val offered = warning.get("remedy")
+    assert(offered.get("sql").get(0).asText == finding.remedy.sql.head)
+    assert(offered.get("python").get(0).asText == s"spark.sql(\"${finding.remedy.sql.head}\")")
     // The table remains writable.
     sql(s"DELETE FROM ${broken.name} WHERE id = 0")
     val copyOfIt = intercept[IcebergWriterCompatException] {

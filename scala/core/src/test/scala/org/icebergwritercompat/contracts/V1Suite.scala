@@ -1,9 +1,9 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.contracts
 
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.bytecode.ClassFiles
 import org.icebergwritercompat.contract.{ProtocolState, Rule}
-import org.icebergwritercompat.contracts.V1
+import org.icebergwritercompat.rules.{CompliantTable, ProtocolRules}
 import org.scalatest.funsuite.AnyFunSuite
 
 class V1Suite extends AnyFunSuite {

@@ -1,7 +1,7 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.model
 
 import org.apache.spark.sql.types.StructType
-import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree}
+import org.icebergwritercompat.rules.CompliantTable
 import org.scalatest.funsuite.AnyFunSuite
 
 class FileStatisticsSuite extends AnyFunSuite {

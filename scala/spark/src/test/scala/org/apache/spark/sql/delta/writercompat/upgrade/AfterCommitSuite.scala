@@ -1,8 +1,7 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.upgrade
 
 import org.apache.spark.sql.delta.TransactionExecutionObserver
 import org.apache.spark.sql.delta.writercompat.RecordingObserver
-import org.apache.spark.sql.delta.writercompat.upgrade.UpgradeTests
 
 import scala.util.Try
 
@@ -24,8 +23,8 @@ class AfterCommitSuite extends UpgradeTests {
     assert(result.changed && result.version == table.log.version)
     assert(result.filesRewritten == 1 && result.orphans == Nil)
     assert(result.warnings.size == 1)
-    assert(result.warnings.head.contains("The commit is made"))
-    assert(result.warnings.head.contains("IllegalStateException: no memory left"))
+    assert(result.warnings.head.text.contains("The commit is made"))
+    assert(result.warnings.head.text.contains("IllegalStateException: no memory left"))
     assertCompliant(table)
     assert(all(table) == before)
     val again = upgrade(table, rewrite = true)

@@ -1,8 +1,8 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.contract
 
-import org.icebergwritercompat.contract.{Profile, ProtocolState}
 import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.{Condition, Location}
+import org.icebergwritercompat.rules.{CompliantTable, StepSuite}
 import org.icebergwritercompat.rules.CompliantTable.{features, shapes}
 
 class ProfileSuite extends StepSuite {

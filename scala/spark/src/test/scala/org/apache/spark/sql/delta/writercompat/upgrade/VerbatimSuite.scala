@@ -1,7 +1,6 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.upgrade
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.delta.writercompat.upgrade.UpgradeTests
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.reports.Reports

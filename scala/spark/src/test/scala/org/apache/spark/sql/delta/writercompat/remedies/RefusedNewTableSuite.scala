@@ -1,4 +1,4 @@
-package org.apache.spark.sql.delta.writercompat.guard
+package org.apache.spark.sql.delta.writercompat.remedies
 
 import io.delta.tables.DeltaTable
 import org.apache.spark.sql.delta.writercompat.TableSuite

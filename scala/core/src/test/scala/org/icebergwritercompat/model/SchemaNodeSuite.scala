@@ -1,8 +1,8 @@
-package org.icebergwritercompat.rules
+package org.icebergwritercompat.model
 
 import org.apache.spark.sql.types._
 import org.icebergwritercompat.contracts.V1
-import org.icebergwritercompat.model.{Role, SchemaNode}
+import org.icebergwritercompat.rules.CompliantTable
 import org.icebergwritercompat.rules.CompliantTable.withIds
 import org.scalatest.funsuite.AnyFunSuite
 
