@@ -11,8 +11,11 @@ import scala.util.Using
 /** What is kept of the past of published tables, and for how long. */
 class PublishHistorySuite extends PublishedSuite {
 
+  // The same for all files, so that none is a millisecond older than another.
+  private val started = Instant.now
+
   private def age(file: Path, days: Long): Unit = {
-    Files.setLastModifiedTime(file, FileTime.from(Instant.now.minus(Duration.ofDays(days))))
+    Files.setLastModifiedTime(file, FileTime.from(started.minus(Duration.ofDays(days))))
     ()
   }
 

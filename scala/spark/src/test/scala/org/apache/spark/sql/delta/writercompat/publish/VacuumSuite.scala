@@ -23,8 +23,11 @@ class VacuumSuite extends PublishedSuite {
   private def vacuum(statement: String, confs: Seq[(String, String)] = Nil): Unit =
     withConf(fast ++ confs: _*)(sql(statement))
 
+  // The same for all files, so that none is a millisecond older than another.
+  private val started = Instant.now
+
   private def age(file: Path, days: Long): Unit = {
-    Files.setLastModifiedTime(file, FileTime.from(Instant.now.minus(Duration.ofDays(days))))
+    Files.setLastModifiedTime(file, FileTime.from(started.minus(Duration.ofDays(days))))
     ()
   }
 
