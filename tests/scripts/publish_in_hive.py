@@ -111,6 +111,14 @@ spark.sql(
 spark.sql("INSERT INTO db.hooked VALUES (2)")
 assert_published("db.hooked")
 
+# From its creation on, when its own name is not in the metastore yet.
+folder = created("db.begun", ", 'icebergWriterCompat.publish' = 'true'")
+assert rows("db.begun") == [(1,)] and not (folder / "metadata").exists()
+assert any("NAME_IN_USE" in p.text for p in status(spark, "db.begun").problems)
+spark.sql(refused("db.begun"))
+publish(spark, "db.begun")
+assert_published("db.begun")
+
 # From its creation on, under a name of its own.
 created(
     "db.named",

@@ -42,6 +42,22 @@ object PublishTargets {
   def elsewhere(metadata: TableMetadata): Option[(String, String)] =
     CatalogPlace.of(metadata).map(place => (place.catalog, place.table))
 
+  /** The error that the name of a table in a catalog is that of a table of another kind. */
+  def nameInUse(
+      name: String,
+      settings: CatalogSettings,
+      identifier: String
+  ): IcebergWriterCompatException =
+    IcebergWriterCompatException.notPublishable(
+      "NAME_IN_USE",
+      Map(
+        "table" -> name,
+        "catalog" -> settings.place,
+        "catalogTable" -> identifier,
+        "free" -> s"${identifier}_iceberg"
+      )
+    )
+
   /**
    * The target that the settings of the session select.
    *
@@ -243,15 +259,7 @@ private[iceberg] final class CatalogTarget(
       }
 
   private def nameInUse: IcebergWriterCompatException =
-    IcebergWriterCompatException.notPublishable(
-      "NAME_IN_USE",
-      Map(
-        "table" -> name,
-        "catalog" -> settings.place,
-        "catalogTable" -> identifier.toString,
-        "free" -> s"${identifier}_iceberg"
-      )
-    )
+    PublishTargets.nameInUse(name, settings, identifier.toString)
 
   /**
    * Whether metadata names a place in this catalog where it cannot have been registered, because

@@ -69,8 +69,27 @@ final case class CatalogSettings(name: String, properties: Map[String, String]) 
 
   /** Whether tables are identified by their folders. */
   def isHadoop: Boolean =
-    properties.get("type").exists(_.equalsIgnoreCase("hadoop")) ||
-      properties.get("catalog-impl").contains(classOf[HadoopCatalog].getName)
+    isA("hadoop", classOf[HadoopCatalog].getName)
+
+  /**
+   * Whether this catalog is the metastore of a session, so that Delta tables and Iceberg tables
+   * share one list of names.
+   *
+   * @param conf
+   *   the configuration of the session
+   */
+  def isMetastore(conf: Configuration): Boolean =
+    if (isA("hive", "org.apache.iceberg.hive.HiveCatalog")) {
+      // Without an address of its own Iceberg uses that of the configuration.
+      val session = conf.get("hive.metastore.uris", "")
+      properties.get("uri").forall(_ == session)
+    } else
+      isA("glue", "org.apache.iceberg.aws.glue.GlueCatalog") &&
+      conf.get("hive.metastore.client.factory.class", "").toLowerCase(Locale.ROOT).contains("glue")
+
+  private def isA(kind: String, implementation: String): Boolean =
+    properties.get("type").exists(_.equalsIgnoreCase(kind)) ||
+      properties.get("catalog-impl").contains(implementation)
 }
 
 object CatalogSettings {

@@ -72,23 +72,30 @@ final class SparkPublishing(
   /** See [[PublishInspection.problems]]. */
   def problems(): Seq[PublishProblem] = inspection.problems()
 
-  private def place(newest: TableAtVersion): PublishTarget =
+  private def place(newest: TableAtVersion): PublishTarget = {
+    val conf = log.newDeltaHadoopConf()
+    val catalog = CatalogSettings.of(spark.conf.getAll, spark.sessionState.conf.warehousePath)
     PublishTargets.of(
       name,
       log.dataPath,
-      log.newDeltaHadoopConf(),
-      CatalogSettings.of(spark.conf.getAll, spark.sessionState.conf.warehousePath),
-      nameInCatalog(newest.properties),
+      conf,
+      catalog,
+      newest.properties.get(WriterCompat.PublishTable).map(DeltaTables.nameParts).orElse {
+        TableStates.identifierOf(spark, catalogTable, log.dataPath).map { table =>
+          val parts = Seq(
+            table.database.getOrElse(spark.sessionState.catalog.getCurrentDatabase),
+            table.table
+          )
+          // CREATE TABLE commits before Spark adds the table to the metastore, under this name.
+          catalog
+            .filter(_.isMetastore(conf) && !spark.sessionState.catalog.tableExists(table))
+            .foreach(c => throw PublishTargets.nameInUse(name, c, parts.mkString(".")))
+          parts
+        }
+      },
       newest.properties.get(WriterCompat.PublishScheme)
     )
-
-  private def nameInCatalog(properties: Map[String, String]): Option[Seq[String]] =
-    properties
-      .get(WriterCompat.PublishTable)
-      .map(DeltaTables.nameParts)
-      .orElse(TableStates.identifierOf(spark, catalogTable, log.dataPath).map { table =>
-        Seq(table.database.getOrElse(spark.sessionState.catalog.getCurrentDatabase), table.table)
-      })
+  }
 }
 
 /** Publishes tables of a session. */
