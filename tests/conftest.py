@@ -58,6 +58,8 @@ def spark(warehouse: Path, quick_local_fs: Path) -> Iterator[SparkSession]:
         # their own generate code, as Spark does by default.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        # Delta keeps 10 000 tables for an hour, about 1 MB each: more than the heap holds.
+        .config("spark.databricks.delta.delta.log.cacheSize", "100")
         # Nobody looks at the text of the plans, which is made for each query.
         .config("spark.sql.ui.explainMode", "simple")
         .config("spark.driver.extraClassPath", str(quick_local_fs))

@@ -32,6 +32,8 @@ object SharedSpark {
     // Nobody looks at the text of the plans, which is made for each query.
     .config("spark.sql.ui.explainMode", "simple")
     .config("spark.hadoop.fs.AbstractFileSystem.file.impl", classOf[QuickLocalFs].getName)
+    // Delta keeps 10 000 tables for an hour, about 1 MB each: more than the heap holds.
+    .config("spark.databricks.delta.delta.log.cacheSize", "100")
     .getOrCreate()
 
   /** A name no test has used. */
