@@ -84,7 +84,7 @@ object IcebergWriterCompatException
 
   /** The class and text of an error, and of what caused it in the first place. */
   private[errors] def rootOf(e: Throwable): String = {
-    val root = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq.last
+    val root = Causes.of(e).last
     Seq(e, root).distinct
       .map { cause =>
         val text = Option(cause.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse("")

@@ -5,6 +5,7 @@ import org.apache.iceberg.exceptions.NotFoundException
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.util.{Tasks, ThreadPools}
 import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, Snapshot, TableMetadata}
+import org.icebergwritercompat.errors.Causes
 
 import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
@@ -133,7 +134,7 @@ private[iceberg] object Damage {
   }
 
   private def isChecksum(e: Throwable): Boolean =
-    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[ChecksumException])
+    Causes.of(e).exists(_.isInstanceOf[ChecksumException])
 
   private def inParallel[A, B](items: Seq[A])(look: A => B): Seq[B] = {
     val results = new ConcurrentHashMap[Int, B]

@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg.CatalogUtil
 import org.apache.iceberg.catalog.Catalog
 import org.apache.iceberg.hadoop.HadoopCatalog
-import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.errors.{Causes, IcebergWriterCompatException}
 import org.icebergwritercompat.model.BuildInfo
 import org.icebergwritercompat.remedy.Remedy
 
@@ -37,7 +37,7 @@ final case class CatalogSettings(name: String, properties: Map[String, String]) 
    * in their messages.
    */
   private[iceberg] def redacted(cause: Throwable): Throwable = {
-    val chain = Iterator.iterate(cause)(_.getCause).takeWhile(_ != null).take(20).toSeq
+    val chain = Causes.of(cause)
     val says = chain.flatMap(e => Option(e.getMessage))
     if (!secrets.exists(secret => says.exists(_.contains(secret)))) cause
     else
@@ -186,7 +186,7 @@ object IcebergCatalogs {
       settings: CatalogSettings,
       cause: Throwable
   ): IcebergWriterCompatException = {
-    val says = Iterator.iterate(cause)(_.getCause).takeWhile(_ != null).take(20).map(_.toString)
+    val says = Causes.of(cause).iterator.map(_.toString)
     says.flatMap(cloudClass.findFirstMatchIn(_)).nextOption() match {
       case Some(found) if !isThere(found.group(1)) =>
         val name = found.group(1)

@@ -84,14 +84,15 @@ private[iceberg] final class MetadataFiles(conf: Configuration, root: Path, disk
         finding(fs.getFileStatus(file).getLen)
       }
 
-    override def newStream(): SeekableInputStream = {
-      val bytes = Option(recent.get(path)).getOrElse(finding(read()))
-      if (bytes == null) HadoopInputFile.fromPath(file, fs, conf).newStream()
-      else new InMemoryInputFile(path, bytes).newStream()
-    }
+    override def newStream(): SeekableInputStream =
+      Option(recent.get(path)).orElse(finding(read())) match {
+        case Some(bytes) => new InMemoryInputFile(path, bytes).newStream()
+        case None        => HadoopInputFile.fromPath(file, fs, conf).newStream()
+      }
 
-    private def read(): Array[Byte] = known.filter(_ > 0) match {
-      case Some(length) if length > MetadataFiles.mostBytes => null
+    /** All bytes of the file, by one request; `None` if there are too many. */
+    private def read(): Option[Array[Byte]] = known.filter(_ > 0) match {
+      case Some(length) if length > MetadataFiles.mostBytes => None
       case length                                           =>
         val opening = fs.openFile(file).opt("fs.option.openfile.read.policy", "whole-file")
         length.foreach(l => opening.opt("fs.option.openfile.length", l.toString))
@@ -100,7 +101,7 @@ private[iceberg] final class MetadataFiles(conf: Configuration, root: Path, disk
           catch { case e: java.util.concurrent.ExecutionException => throw e.getCause }
         val bytes = Using.resource(opened)(_.readAllBytes)
         remember(path, bytes)
-        bytes
+        Some(bytes)
     }
 
     private def finding[T](answer: => T): T =

@@ -11,6 +11,8 @@ import org.apache.hadoop.fs.{
   FileSystem,
   Path
 }
+import org.icebergwritercompat.errors.Causes
+import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
 
 import java.io.{BufferedOutputStream, ByteArrayOutputStream, FileNotFoundException, OutputStream}
 import java.nio.file.{Files, StandardCopyOption}
@@ -117,7 +119,7 @@ private[iceberg] object MetadataStore {
 
   /** Whether the file system refused because the condition of the write does not hold. */
   private def isRefused(e: Throwable): Boolean =
-    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).exists {
+    Causes.of(e).exists {
       case _: FileAlreadyExistsException               => true
       case _: java.nio.file.FileAlreadyExistsException => true
       case cause                                       =>
@@ -149,12 +151,11 @@ private[iceberg] object MetadataStore {
 
   // MetadataSweep removes files with these names if a writer was killed.
   private def temporary(file: Path): Path = {
-    val ending =
-      if (file.getName.endsWith(metadataEnding)) metadataEnding else s"-${file.getName}"
+    val ending = MetadataFileNames.Endings
+      .find(file.getName.endsWith)
+      .getOrElse(s"-${file.getName}")
     new Path(file.getParent, s"${UUID.randomUUID}$ending")
   }
-
-  private val metadataEnding = ".metadata.json"
 
   /** On a local disk: a hard link fails if the name exists. */
   private final class Linking(val fs: FileSystem) extends MetadataStore {

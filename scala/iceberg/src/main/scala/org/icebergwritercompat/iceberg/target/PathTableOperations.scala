@@ -334,7 +334,7 @@ private object PathTableOperations {
 
   val hintName = "version-hint.text"
 
-  val PathFile: Regex = """v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?""".r
+  val PathFile: Regex = MetadataFileNames.OfPath
 
   val CatalogFile: Regex = MetadataFileNames.OfCatalog
 

@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.icebergwritercompat.contract.{Fix, Rule, TableState, Violation}
-import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.errors.{Causes, IcebergWriterCompatException}
 import org.icebergwritercompat.model.Location
 import org.icebergwritercompat.remedy.{Door, Remedy, Together}
 import org.icebergwritercompat.report.Assessment
@@ -68,8 +68,8 @@ object Enforcement {
         statement
         None
       } catch {
-        case e: Exception if causes(e).contains(Stopped) => None
-        case e: Exception                                => Some(e)
+        case e: Exception if Causes.of(e).contains(Stopped) => None
+        case e: Exception                                   => Some(e)
       } finally running.remove()
     DryRunOutcome(notes.violations.values.toSeq, notes.intended, failure)
   }
@@ -149,7 +149,4 @@ object Enforcement {
       }
       running.get.violations((violation.rule, place)) = violation
     }
-
-  private def causes(e: Throwable): Seq[Throwable] =
-    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
 }

@@ -80,22 +80,29 @@ final class SparkPublishing(
       log.dataPath,
       conf,
       catalog,
-      newest.properties.get(WriterCompat.PublishTable).map(DeltaTables.nameParts).orElse {
-        TableStates.identifierOf(spark, catalogTable, log.dataPath).map { table =>
-          val parts = Seq(
-            table.database.getOrElse(spark.sessionState.catalog.getCurrentDatabase),
-            table.table
-          )
-          // CREATE TABLE commits before Spark adds the table to the metastore, under this name.
-          catalog
-            .filter(_.isMetastore(conf) && !spark.sessionState.catalog.tableExists(table))
-            .foreach(c => throw PublishTargets.nameInUse(name, c, parts.mkString(".")))
-          parts
-        }
-      },
+      newest.properties
+        .get(WriterCompat.PublishTable)
+        .map(DeltaTables.nameParts)
+        .orElse(ownName(catalog.filter(_.isMetastore(conf)))),
       newest.properties.get(WriterCompat.PublishScheme)
     )
   }
+
+  /**
+   * The name of the Delta table.
+   *
+   * @param metastore
+   *   the catalog, if the Delta table and the Iceberg table would have this name in the same list
+   */
+  private def ownName(metastore: Option[CatalogSettings]): Option[Seq[String]] =
+    TableStates.identifierOf(spark, catalogTable, log.dataPath).map { table =>
+      val session = spark.sessionState.catalog
+      val parts = Seq(table.database.getOrElse(session.getCurrentDatabase), table.table)
+      // CREATE TABLE commits before Spark adds the table to the metastore.
+      for (catalog <- metastore if !session.tableExists(table))
+        throw PublishTargets.nameInUse(name, catalog, parts.mkString("."))
+      parts
+    }
 }
 
 /** Publishes tables of a session. */

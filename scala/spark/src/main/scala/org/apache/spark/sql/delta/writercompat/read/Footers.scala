@@ -10,6 +10,7 @@ import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
 import org.apache.parquet.hadoop.metadata.FileMetaData.EncryptionType
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.delta.util.DeltaFileOperations
+import org.icebergwritercompat.errors.Causes
 import org.icebergwritercompat.model.{ColumnChunk, Footer, Unreadable}
 
 import java.io.FileNotFoundException
@@ -103,7 +104,7 @@ private[writercompat] object Footers {
     )
 
   private def unreadable(error: Throwable): Unreadable = {
-    val causes = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(10).toSeq
+    val causes = Causes.of(error)
     val texts = causes.flatMap(cause => Option(cause.getMessage))
     def says(text: String): Boolean = texts.exists(_.contains(text))
     val reason = causes.collectFirst {

@@ -7,7 +7,12 @@ import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable, Snapshot}
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatTableFeature
-import org.icebergwritercompat.errors.{IcebergWriterCompatException, LogFields, MalformedField}
+import org.icebergwritercompat.errors.{
+  Causes,
+  IcebergWriterCompatException,
+  LogFields,
+  MalformedField
+}
 import org.json4s.MappingException
 
 import java.io.{BufferedReader, InputStreamReader}
@@ -103,14 +108,11 @@ object MalformedLog {
     case _                    => None
   }
 
-  private def causesOf(e: Throwable): Seq[Throwable] =
-    Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(20).toSeq
-
   // Errors that a wrong value causes, in contrast to those of a file system out of reach.
   private def isOfLog(e: Throwable): Boolean =
-    isOfValues(e) || causesOf(e).exists(_.isInstanceOf[SparkThrowable])
+    isOfValues(e) || Causes.of(e).exists(_.isInstanceOf[SparkThrowable])
 
-  private def isOfValues(e: Throwable): Boolean = causesOf(e).exists {
+  private def isOfValues(e: Throwable): Boolean = Causes.of(e).exists {
     case _: JsonProcessingException | _: MappingException | _: ClassCastException |
         _: NullPointerException | _: MatchError | _: IllegalArgumentException |
         _: NoSuchElementException | _: URISyntaxException | _: ArithmeticException =>
