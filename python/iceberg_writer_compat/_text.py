@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Severity,
         TableError,
     )
+    from iceberg_writer_compat.tables import EnableWarning
 
 Door = Literal["python", "command"]
 
@@ -300,6 +301,11 @@ def enabled(value: EnableResults) -> str:
     return told + " (interrupted)" * value.interrupted
 
 
+def warning(value: EnableWarning, door: Door = "python") -> str:
+    """A warning with the statements that fix it, in one line."""
+    return value.text + "".join(f" Run: {line}" for line in statements(value.remedy, door))
+
+
 def results(value: EnableResults, door: Door = "python") -> str:
     """The results of enabling many tables as text, with remedies for Python or for commands."""
     lines: list[str] = []
@@ -307,9 +313,8 @@ def results(value: EnableResults, door: Door = "python") -> str:
         lines.append(f"{_plain(table.table)}: {table.verdict}")
         for folder in table.result.orphans if table.result else ():
             lines.append(f"  {_plain(folder)} belongs to no version; VACUUM removes it")
-        for warning in table.result.warnings if table.result else ():
-            runs = "".join(f" Run: {line}" for line in statements(warning.remedy, door))
-            lines.append(f"  {_plain(warning.text + runs)}")
+        for found in table.result.warnings if table.result else ():
+            lines.append(f"  {_plain(warning(found, door))}")
         if table.error is not None:
             lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
     return "\n".join(lines if len(value) == 1 else [*lines, *[""] * bool(lines), enabled(value)])

@@ -9,7 +9,7 @@ from typing import Literal, overload
 
 from pyspark.sql import SparkSession
 
-from iceberg_writer_compat import _codec, _jvm
+from iceberg_writer_compat import _codec, _jvm, _text
 from iceberg_writer_compat.remedy import Remedy
 from iceberg_writer_compat.report import Report
 
@@ -30,7 +30,7 @@ class EnableWarning:
 
     def __str__(self) -> str:
         """The text with the Python statements that fix it, in one line."""
-        return self.text + "".join(f" Run: {line}" for line in self.remedy.python)
+        return _text.warning(self)
 
 
 @dataclass(frozen=True)
