@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -167,17 +167,19 @@ PROPERTIES = f"TBLPROPERTIES ('{PROPERTY}' = 'true')"
 
 
 @contextmanager
-def session_conf(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    """A setting of the session until the block ends."""
-    before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
+def session_conf(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session until the block ends."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, before)
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
 
 
 def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:

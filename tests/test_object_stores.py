@@ -30,7 +30,7 @@ from object_store import ObjectStore, Request, counts
 
 _numbers = itertools.count()
 
-_ANY_RETENTION = "spark.databricks.delta.retentionDurationCheck.enabled"
+_ANY_RETENTION = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
 
 
 class Place:
@@ -109,7 +109,7 @@ def test_life_of_a_table(place: Place, spark: SparkSession, store: ObjectStore) 
     place.sql("OPTIMIZE {t}")
     place.sql("DELETE FROM {t} WHERE a = 1")
     place.sql("RESTORE TABLE {t} TO VERSION AS OF 5")
-    with session_conf(spark, _ANY_RETENTION, "false"):
+    with session_conf(spark, _ANY_RETENTION):
         place.sql("VACUUM {t} RETAIN 0 HOURS")
     place.sql("UPDATE {t} SET b = 'last' WHERE a = 5")
     assert check(spark, place.path).compliant
@@ -348,17 +348,17 @@ def test_the_scheme_that_readers_know(
     assert [one.partition(":")[0] for one in lists] == ["s3a", "s3", "s3"]
     assert place.iceberg_rows() == place.rows() == [(2, "y"), (3, "z")]
     # VACUUM keeps the files of older snapshots, whatever their scheme is.
-    with session_conf(spark, _ANY_RETENTION, "false"):
+    with session_conf(spark, _ANY_RETENTION):
         place.sql("VACUUM {t} RETAIN 1 HOURS")
     assert prove(spark, place.path, readers=["pyiceberg", "duckdb"]).proven
     # The property overrides the setting of the session.
-    with session_conf(spark, f"spark.{setting}", "s3n"):
+    with session_conf(spark, {f"spark.{setting}": "s3n"}):
         place.sql("INSERT INTO {t} VALUES (4, 'w')")
         assert publish(spark, place.path).metadata_location.startswith("s3://")
         place.sql(f"ALTER TABLE {{t}} UNSET TBLPROPERTIES ('{setting}')")
         place.sql("INSERT INTO {t} VALUES (5, 'v')")
         assert publish(spark, place.path).metadata_location.startswith("s3n://")
-    with session_conf(spark, f"spark.{setting}", "gs"), pytest.raises(Exception, match="s3n"):
+    with session_conf(spark, {f"spark.{setting}": "gs"}), pytest.raises(Exception, match="s3n"):
         publish(spark, place.path)
     assert publish(spark, place.path).metadata_location.startswith("s3a://")
 
@@ -370,11 +370,12 @@ def test_a_catalog_in_a_database(place: Place, spark: SparkSession, tmp_path: Pa
     place.sql("ALTER TABLE {t} SET TBLPROPERTIES ('icebergWriterCompat.publish.table' = 'db.t')")
     uri = f"{tmp_path}/catalog.db"
     prefix = "spark.icebergWriterCompat.catalog"
-    with (
-        session_conf(spark, f"{prefix}.type", "jdbc"),
-        session_conf(spark, f"{prefix}.uri", f"jdbc:sqlite:{uri}"),
-        session_conf(spark, f"{prefix}.warehouse", f"s3a://{place.store.bucket}/warehouse"),
-    ):
+    settings = {
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:{uri}",
+        f"{prefix}.warehouse": f"s3a://{place.store.bucket}/warehouse",
+    }
+    with session_conf(spark, settings):
         for i in range(3):
             place.sql(f"INSERT INTO {{t}} VALUES ({i}, 'x')")
             publish(spark, place.path)

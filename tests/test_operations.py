@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import oracle
-from conftest import PROPERTIES, PROPERTY, Table
+from conftest import PROPERTIES, PROPERTY, Table, session_conf
 
 VIOLATION = "DELTA_ICEBERG_WRITER_COMPAT_VIOLATION"
 COLUMNS = "id INT, p STRING, v STRING"
@@ -40,11 +40,8 @@ def with_conf(key: str, value: str, action: Action) -> Action:
     """Runs an action under a session setting."""
 
     def run(table: Table) -> None:
-        table.spark.conf.set(key, value)
-        try:
+        with session_conf(table.spark, {key: value}):
             action(table)
-        finally:
-            table.spark.conf.unset(key)
 
     return run
 

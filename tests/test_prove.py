@@ -16,7 +16,7 @@ from pyspark.errors import UnsupportedOperationException
 
 import changed_metadata
 from changed_metadata import Entries, Json
-from conftest import Table
+from conftest import Table, session_conf
 from iceberg_writer_compat import (
     Proof,
     ReaderNotInstalledError,
@@ -310,15 +310,10 @@ def test_advice_on_a_table_in_a_catalog(wrong: Table, tmp_path: Path) -> None:
     made.create("a INT")
     spark.sql(f"INSERT INTO {made} VALUES (1)")
     settings = {"type": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/c.db", "warehouse": str(tmp_path)}
-    for name, value in settings.items():
-        spark.conf.set(key + name, value)
-    try:
+    with session_conf(spark, {key + name: value for name, value in settings.items()}):
         original = publish(spark, made.name).metadata_location
         location = changed_metadata.copy(original, tmp_path / "metadata", another_column)
         proof = prove(spark, made.name, ["duckdb"], checks=["schema"], metadata_location=location)
-    finally:
-        for name in settings:
-            spark.conf.unset(key + name)
     (difference, *_) = proof.differences
     assert "drop default.in_catalog in its catalog without purging, remove " in difference.advice
 

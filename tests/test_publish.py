@@ -25,7 +25,7 @@ from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 
 import oracle
-from conftest import Script, Table, to_be_killed
+from conftest import Script, Table, session_conf, to_be_killed
 from iceberg_writer_compat import PublishResult, PublishStatus, cli, publish, status, verify
 
 COLUMNS = (
@@ -309,11 +309,8 @@ def test_killed_while_publishing(table: Table, tmp_path: Path) -> None:
 def catalog_settings(table: Table) -> Iterator[dict[str, str]]:
     """The session publishes to a catalog that is a file in the warehouse."""
     settings = {"spark.icebergWriterCompat.catalog.type": "jdbc"}
-    for key, value in settings.items():
-        table.spark.conf.set(key, value)
-    yield settings
-    for key in settings:
-        table.spark.conf.unset(key)
+    with session_conf(table.spark, settings):
+        yield settings
 
 
 def test_catalog_in_pyiceberg(

@@ -18,18 +18,18 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_writer_compat as compat
 import oracle
 from conftest import PROPERTIES, PROPERTY, Table, rows
-from iceberg_writer_compat import Remedy, cli
+from iceberg_writer_compat import Remedy, Report, cli
 from sessions import jars
 
 Ask = Callable[[SparkSession, str], Remedy]
+Look = Callable[[SparkSession, str], Report]
 
 
-def found(rule: str) -> Ask:
-    """What `check` offers for the finding of a rule."""
+def found(rule: str, look: Look = compat.check) -> Ask:
+    """What a report offers for its finding of a rule."""
 
     def ask(spark: SparkSession, table: str) -> Remedy:
-        report = compat.check(spark, table)
-        return next(finding.remedy for finding in report.findings if finding.rule == rule)
+        return next(f.remedy for f in look(spark, table).findings if f.rule == rule)
 
     return ask
 
@@ -178,24 +178,9 @@ def published(table: Table) -> None:
     compat.publish(table.spark, table.name)
 
 
-def verified(rule: str) -> Ask:
-    """What `verify` offers for the finding of a rule."""
-
-    def ask(spark: SparkSession, table: str) -> Remedy:
-        report = compat.verify(spark, table)
-        return next(finding.remedy for finding in report.findings if finding.rule == rule)
-
-    return ask
-
-
-def planned(rule: str) -> Ask:
-    """What the plan of an upgrade offers for the finding of a rule."""
-
-    def ask(spark: SparkSession, table: str) -> Remedy:
-        report = compat.enable_iceberg_writer_compat(spark, table, rewrite=True, dry_run=True)
-        return next(finding.remedy for finding in report.findings if finding.rule == rule)
-
-    return ask
+def planned(spark: SparkSession, table: str) -> Report:
+    """The plan of an upgrade."""
+    return compat.enable_iceberg_writer_compat(spark, table, rewrite=True, dry_run=True)
 
 
 def program(*actions: str) -> Ask:
@@ -316,7 +301,7 @@ CASES: dict[str, Case] = {
             "INSERT INTO {t} VALUES (1, NULL)",
             with_schema('"name":"b","type":"integer","nullable":true', REQUIRED),
         ),
-        planned("E10"),
+        found("E10", planned),
         lambda table: table.spark.table(table.name).schema["b"].nullable,
     ),
     "UpdateRows": Case(
@@ -361,7 +346,7 @@ CASES: dict[str, Case] = {
         ),
         shows="{t}",
     ),
-    "History": Case((GUARDED, ROW, without_file), verified("E0"), shows="WRITE"),
+    "History": Case((GUARDED, ROW, without_file), found("E0", compat.verify), shows="WRITE"),
     "Status": Case(
         (GUARDED, ROW, published),
         lambda spark, table: offered_by(lambda: compat.publish(spark, table, take_snapshot=42)),

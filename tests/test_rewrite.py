@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -14,7 +12,7 @@ from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import SparkSession
 
 import oracle
-from conftest import Table, rows, to_be_killed
+from conftest import Table, rows, session_conf, to_be_killed
 from iceberg_writer_compat import enable_iceberg_writer_compat, publish, verify
 from test_publish import by_delta, by_pyiceberg
 
@@ -45,17 +43,6 @@ LEGACY = {
 }
 
 
-@contextmanager
-def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in values:
-            spark.conf.unset(key)
-
-
 def data_files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts}
 
@@ -65,7 +52,7 @@ def test_all_that_older_writers_did_otherwise(table: Table) -> None:
     spark.sql(f"CREATE TABLE {table} ({COLUMNS}) USING delta PARTITIONED BY (p, q)")
     for row in ROWS:
         spark.sql(f"INSERT INTO {table} SELECT {row} FROM range(0, 2, 1, 1)")
-        with settings(spark, LEGACY):
+        with session_conf(spark, LEGACY):
             spark.sql(f"INSERT INTO {table} VALUES ({row})")
     spark.sql(f"UPDATE {table} SET id = 9 WHERE id = 1 AND f IS NOT NULL")
     schemas = [parquet.read_schema(file) for file in data_files(table.folder)]
@@ -114,7 +101,7 @@ def test_killed_while_files_are_written_and_called_again(
     assert (result.files_rewritten, result.orphans) == (20, (orphan,))
     assert rows(spark, name) == before
     assert oracle.check(folder) == []
-    with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+    with session_conf(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
         spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
     live = {folder / file.add["path"] for file in oracle.read_log(folder).files}
     assert data_files(folder) == live and orphan not in {path.parent.name for path in live}
@@ -170,7 +157,7 @@ def test_deletion_vectors_leave_in_time(table: Table) -> None:
 
 def test_deletion_vectors_leave_at_once(table: Table) -> None:
     spark, before = table.spark, with_vector(table)
-    with settings(spark, {"spark.icebergWriterCompat.profile": "rfc-current"}):
+    with session_conf(spark, {"spark.icebergWriterCompat.profile": "rfc-current"}):
         plan = enable_iceberg_writer_compat(
             spark, table.name, rewrite=True, drop=["deletion-vectors"], dry_run=True
         ).plan

@@ -21,7 +21,7 @@ from pyiceberg.expressions import literals
 from pyiceberg.table import StaticTable
 from pyspark.sql import DataFrame
 
-from conftest import Table
+from conftest import Table, session_conf
 from iceberg_writer_compat import (
     disable_iceberg_writer_compat,
     enable_iceberg_writer_compat,
@@ -30,7 +30,6 @@ from iceberg_writer_compat import (
 )
 from row_cases import CASES, ENABLED, Case
 from test_publish import duck
-from test_rewrite import settings
 
 __all__ = ["duck"]
 
@@ -40,7 +39,7 @@ def test_rows(table: Table, duck: duckdb.DuckDBPyConnection, case: Case) -> None
     more = case.more.replace("TBLPROPERTIES (", f"TBLPROPERTIES ({ENABLED}, ")
     if "TBLPROPERTIES" not in more:
         more += f" TBLPROPERTIES ({ENABLED})"
-    with settings(table.spark, case.conf):
+    with session_conf(table.spark, case.conf):
         table.spark.sql(f"CREATE TABLE {table} ({case.columns}) USING delta {more}")
         for statement in case.statements:
             run(table, statement)
@@ -58,7 +57,7 @@ def run(table: Table, line: str) -> None:
     if what == "PUBLISH":
         publish(spark, table.name)
     elif what == "EACH":
-        with settings(spark, {"spark.sql.files.maxRecordsPerFile": "1"}):
+        with session_conf(spark, {"spark.sql.files.maxRecordsPerFile": "1"}):
             spark.sql(f"INSERT INTO {table} VALUES {rest}")
     elif what == "ROWS":
         spark.sql(f"INSERT INTO {table} VALUES {rest}")

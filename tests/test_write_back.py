@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
 
-from conftest import Table, rows
+from conftest import Table, rows, session_conf
 from iceberg_writer_compat import prove, publish, verify
 
 CATALOG = "org.icebergwritercompat.DeltaIcebergCatalog"
@@ -62,11 +62,8 @@ def test_statements_of_iceberg(ice: SparkSession, table: Table) -> None:
     )
     merged = assert_same(table)
     assert (5, "E", 2) in merged and (7, "g", 3) in merged
-    ice.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
+    with session_conf(ice, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
         ice.sql(f"INSERT OVERWRITE {name} VALUES (8, 'h', 3)")
-    finally:
-        ice.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert [row for row in assert_same(table) if row[2] == 3] == [(8, "h", 3)]
     ice.sql(f"DELETE FROM {name} WHERE p IS NULL")
     assert all(row[2] is not None for row in assert_same(table))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import Table, rows
+from conftest import Table, rows, session_conf
 from iceberg_writer_compat import enable_iceberg_writer_compat, prove, publish, verify
 from iceberg_writer_compat.proving import READERS
-from test_rewrite import LEGACY, settings
+from test_rewrite import LEGACY
 
 MARKER = "__HIVE_DEFAULT_PARTITION__"
 
@@ -28,7 +28,7 @@ def test_files_of_any_settings_have_the_same_rows(table: Table) -> None:
         " x DOUBLE, f FLOAT, z BOOLEAN, w DECIMAL(38, 9)"
     )
     for values in SETTINGS:
-        with settings(table.spark, values):
+        with session_conf(table.spark, values):
             table.spark.sql(
                 f"INSERT INTO {table} SELECT CAST(id AS INT), DATE'1500-01-01' + CAST(id AS INT),"
                 " TIMESTAMP'1500-01-01 00:00:00Z', TIMESTAMP_NTZ'1500-01-01', array(1, 2),"
@@ -46,7 +46,7 @@ def test_files_of_any_settings_have_the_same_rows(table: Table) -> None:
 @pytest.mark.parametrize("zone", ["Europe/Zurich"])
 def test_partition_values_that_the_log_cannot_hold(table: Table, zone: str) -> None:
     table.create("a INT, p STRING, t TIMESTAMP", "PARTITIONED BY (p, t)")
-    with settings(table.spark, {"spark.sql.session.timeZone": zone}):
+    with session_conf(table.spark, {"spark.sql.session.timeZone": zone}):
         table.spark.sql(
             f"INSERT INTO {table} VALUES (1, '{MARKER}', TIMESTAMP'2026-10-25 00:30:00Z'),"
             " (2, '', TIMESTAMP'2026-10-25 01:30:00Z'), (3, CAST(X'FF61' AS STRING), null),"

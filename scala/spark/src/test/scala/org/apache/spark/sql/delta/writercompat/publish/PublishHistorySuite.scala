@@ -2,22 +2,13 @@ package org.apache.spark.sql.delta.writercompat.publish
 
 import org.icebergwritercompat.testing.TestTable
 
-import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
-import java.time.{Duration, Instant}
+import java.time.Duration
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /** What is kept of the past of published tables, and for how long. */
 class PublishHistorySuite extends PublishedSuite {
-
-  // The same for all files, so that none is a millisecond older than another.
-  private val started = Instant.now
-
-  private def age(file: Path, days: Long): Unit = {
-    Files.setLastModifiedTime(file, FileTime.from(started.minus(Duration.ofDays(days))))
-    ()
-  }
 
   private def folder(table: TestTable): Path = table.folder.resolve("metadata")
 

@@ -13,8 +13,9 @@ import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
 import java.net.URI
 import java.nio.ByteBuffer
+import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
-import java.time.{Duration, LocalDateTime, OffsetDateTime}
+import java.time.{Duration, Instant, LocalDateTime, OffsetDateTime}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
@@ -71,6 +72,15 @@ abstract class PublishedSuite extends TableSuite {
   }
 
   protected def inDelta(frame: DataFrame): Seq[String] = frame.collect().map(plain).toSeq.sorted
+
+  // The same for all files, so that none is a millisecond older than another.
+  private val started = Instant.now
+
+  /** Makes a file seem to be written so many days ago. */
+  protected def age(file: Path, days: Long): Unit = {
+    Files.setLastModifiedTime(file, FileTime.from(started.minus(Duration.ofDays(days))))
+    ()
+  }
 
   /** The published rows, schema and ids are those of the table, in the line that it began. */
   protected def assertPublished(table: TestTable): Unit = {

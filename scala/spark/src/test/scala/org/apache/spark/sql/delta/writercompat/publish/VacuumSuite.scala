@@ -6,9 +6,7 @@ import org.apache.spark.sql.delta.commands.VacuumCommand
 import org.icebergwritercompat.testing.{FolderListing, TestTable}
 import org.apache.spark.sql.delta.writercompat.read.DeltaTables
 
-import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
-import java.time.{Duration, Instant}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
@@ -22,14 +20,6 @@ class VacuumSuite extends PublishedSuite {
 
   private def vacuum(statement: String, confs: Seq[(String, String)] = Nil): Unit =
     withConf(fast ++ confs: _*)(sql(statement))
-
-  // The same for all files, so that none is a millisecond older than another.
-  private val started = Instant.now
-
-  private def age(file: Path, days: Long): Unit = {
-    Files.setLastModifiedTime(file, FileTime.from(started.minus(Duration.ofDays(days))))
-    ()
-  }
 
   private def filesBelow(folder: Path): Seq[Path] =
     Using.resource(Files.walk(folder))(_.iterator.asScala.filter(Files.isRegularFile(_)).toVector)
