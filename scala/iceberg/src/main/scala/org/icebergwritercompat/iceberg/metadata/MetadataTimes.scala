@@ -4,11 +4,14 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableMetadataParser}
 
+import scala.jdk.CollectionConverters._
+
 /**
  * Keeps the timestamps of metadata non-decreasing, whatever the clock is.
  *
  * Iceberg uses the current time for each change, and refuses a time that is more than a minute
- * before the last change. The clocks of several writers can differ by more, or be set back.
+ * before the last change. The clocks of several writers can differ by more, or be set back. The
+ * time of a snapshot is another one: that of the commit, which can be days before it is published.
  */
 private[iceberg] object MetadataTimes {
 
@@ -35,16 +38,26 @@ private[iceberg] object MetadataTimes {
   }
 
   /**
-   * The snapshot with the time of its Delta commit, or the nearest time that Iceberg and time
-   * travel allow: after the previous snapshot, at most half a minute before the last change of the
-   * table, and not in the future.
+   * The snapshot with the time of its Delta commit, or the nearest time that time travel allows:
+   * after all that was current before, and not in the future.
+   *
+   * @param recent
+   *   whether the time must be at most half a minute before the last change of the table, however
+   *   old the commit is
    */
-  def withCommitTime(base: Option[TableMetadata], made: Snapshot, committed: Long): Snapshot = {
+  def withCommitTime(
+      base: Option[TableMetadata],
+      made: Snapshot,
+      committed: Long,
+      recent: Boolean
+  ): Snapshot = {
     val earliest = base.fold(0L) { table =>
       val changed = table.lastUpdatedMillis
-      val last = Option(table.currentSnapshot).fold(0L)(_.timestampMillis)
+      // The log has also the times at which an older snapshot became current again.
+      val last = (Option(table.currentSnapshot).map(_.timestampMillis) ++
+        table.snapshotLog.asScala.lastOption.map(_.timestampMillis)).maxOption.getOrElse(0L)
       val next = if (last < changed + allowedMillis) last + 1 else last
-      math.max(next, changed - allowedMillis)
+      if (recent) math.max(next, changed - allowedMillis) else next
     }
     val latest = math.max(System.currentTimeMillis(), earliest)
     val json = tree(SnapshotParser.toJson(made))

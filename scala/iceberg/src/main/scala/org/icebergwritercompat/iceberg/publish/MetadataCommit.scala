@@ -106,13 +106,10 @@ private[publish] final class MetadataCommit(
     if (version.commit.isEmpty) prepared.removeProperties(java.util.Set.of(DeltaCommitProperty))
     if (snapshot.isEmpty) base.foreach(stepBack(_, prepared, common))
     before.foreach { made =>
-      prepared.addSnapshot(MetadataTimes.withCommitTime(base, made, made.timestampMillis))
+      prepared.addSnapshot(dated(base, made, made.timestampMillis))
     }
     snapshot.foreach { made =>
-      prepared.setBranchSnapshot(
-        MetadataTimes.withCommitTime(base, made, version.timestamp),
-        SnapshotRef.MAIN_BRANCH
-      )
+      prepared.setBranchSnapshot(dated(base, made, version.timestamp), SnapshotRef.MAIN_BRANCH)
     }
     for { table <- base; last <- common } {
       val parted = line.partedAfter(table, last)
@@ -131,6 +128,9 @@ private[publish] final class MetadataCommit(
     if (ended.nonEmpty) sweep()
     base.foreach(MetadataSweep.outnumbered(_, operations))
   }
+
+  private def dated(base: Option[TableMetadata], made: Snapshot, committed: Long): Snapshot =
+    MetadataTimes.withCommitTime(base, made, committed, recent = operations.refusesOldSnapshots)
 
   // Whether a commit has failed in a way that leaves open if it was made.
   private var undecided = false

@@ -6,6 +6,7 @@ import org.apache.iceberg.{HasTableOperations, TableMetadata, TableOperations}
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.iceberg.exceptions._
 import org.apache.iceberg.io.{FileIO, LocationProvider}
+import org.apache.iceberg.rest.RESTCatalog
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.MetadataTimes
@@ -142,6 +143,8 @@ private[iceberg] final class CatalogTarget(
   override def properties: Map[String, String] = place.properties
 
   override def catalogTable: Option[String] = Some(identifier.toString)
+
+  override def refusesOldSnapshots: Boolean = catalog.isInstanceOf[RESTCatalog]
 
   private var operations: Option[TableOperations] = None
 

@@ -64,6 +64,12 @@ trait PublishTarget extends TableOperations {
   /** A problem that makes readers find other metadata than this, if there is one. */
   def misleading: Option[String]
 
+  /**
+   * Whether the place may refuse a snapshot that is more than a minute older than the last change
+   * of the metadata. Iceberg's library does not, some servers do.
+   */
+  def refusesOldSnapshots: Boolean = false
+
   /** Completes the work of a publisher that was interrupted. */
   def repair(): Unit
 

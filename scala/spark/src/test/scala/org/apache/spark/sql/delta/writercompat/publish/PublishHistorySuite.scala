@@ -1,8 +1,10 @@
 package org.apache.spark.sql.delta.writercompat.publish
 
+import org.apache.spark.sql.delta.DeltaLog
 import org.icebergwritercompat.testing.TestTable
 
 import java.nio.file.{Files, Path}
+import java.sql.Timestamp
 import java.time.Duration
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -52,6 +54,36 @@ class PublishHistorySuite extends PublishedSuite {
     }
     val history = iceberg(table).history.asScala.map(_.snapshotId)
     assert(history == snapshots(table).map(_.snapshotId))
+  }
+
+  test("commits that are published together long after have the times that Delta has for them") {
+    val table = published("'x' = 'y'", 0)
+    val days = Seq(5, 3, 2, 1)
+    days.foreach(day => sql(s"INSERT INTO ${table.name} VALUES ($day, 'd')"))
+    val log = table.folder.resolve("_delta_log")
+    (Seq(7, 6) ++ days).zipWithIndex.foreach { case (day, version) =>
+      age(log.resolve(f"$version%020d.json"), day.toLong)
+    }
+    pass(table, 6)
+    DeltaLog.clearCache()
+    publish(table)
+    val inDeltasHistory = spark
+      .sql(s"DESCRIBE HISTORY ${table.name}")
+      .collect()
+      .map(row => row.getAs[Long]("version") -> row.getAs[Timestamp]("timestamp").getTime)
+      .toMap
+    val times = snapshots(table).map(s => s.summary.get("delta-version") -> s.timestampMillis)
+    assert(times.tail == (2L to 5L).map(version => s"$version" -> inDeltasHistory(version)))
+    val between = inDeltasHistory(3) + 3600000
+    val asOf = iceberg(table).history.asScala.filter(_.timestampMillis <= between).last.snapshotId
+    assert(
+      inIceberg(table, Some(asOf)) ==
+        inDelta(
+          spark.read.option("timestampAsOf", new Timestamp(between).toString).table(table.name)
+        )
+    )
+    assertReadable(table)
+    assertPublished(table)
   }
 
   test("snapshots are kept as long as Delta promises their versions, and those that readers see") {
