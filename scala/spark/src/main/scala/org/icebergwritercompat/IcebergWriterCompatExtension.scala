@@ -1,7 +1,7 @@
 package org.icebergwritercompat
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.delta.writercompat.guard.StatementChecks
+import org.apache.spark.sql.delta.writercompat.guard.{ExplainedCommands, StatementChecks}
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.{ColumnMappingByIdRule, PublishOptionsRule, ReportFunctions}
@@ -27,6 +27,7 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))
+    extensions.injectPlannerStrategy(_ => ExplainedCommands)
     ReportFunctions.all.foreach(extensions.injectTableFunction)
   }
 }

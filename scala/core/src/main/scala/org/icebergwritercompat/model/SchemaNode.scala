@@ -175,7 +175,11 @@ object SchemaNode {
 }
 
 /** The fields of a struct by physical name. */
-final case class PhysicalNameTree(fields: Map[String, PhysicalNameTree])
+final case class PhysicalNameTree(fields: Map[String, PhysicalNameTree]) {
+
+  /** Decodes statistics, and finds the names in them that are not in the tree. */
+  @transient lazy val decoder: StatisticsDecoder = StatisticsDecoder(Some(this))
+}
 
 object PhysicalNameTree {
 

@@ -1,8 +1,12 @@
 package org.icebergwritercompat.model
 
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.rules.CompliantTable
 import org.scalatest.funsuite.AnyFunSuite
+
+import scala.jdk.CollectionConverters._
+import scala.util.Random
 
 class FileStatisticsSuite extends AnyFunSuite {
 
@@ -94,6 +98,68 @@ class FileStatisticsSuite extends AnyFunSuite {
     val json = """{"minValues":null,"maxValues":[1,{"a":1}],"nullCount":{"col-1":null,
       "col-2":7,"col-6":[{"a":1}],"col-9":{"a":1}},"numRecords":1}"""
     assert(parse(json).contains(FileStatistics(Some(1), Set.empty)))
+  }
+
+  // What a parser finds that keeps the whole tree in memory.
+  private def inTree(json: String): FileStatistics = {
+    val statistics = new ObjectMapper().readTree(json)
+    def unknown(node: JsonNode, tree: PhysicalNameTree, path: Vector[String]): Set[Vector[String]] =
+      node.properties.asScala.toSet.flatMap { (entry: java.util.Map.Entry[String, JsonNode]) =>
+        val name = path :+ entry.getKey
+        tree.fields.get(entry.getKey) match {
+          case None                                => Set(name)
+          case Some(below) if below.fields.isEmpty => Set.empty[Vector[String]]
+          case Some(below)                         => unknown(entry.getValue, below, name)
+        }
+      }
+    FileStatistics(
+      Option(statistics.get("numRecords"))
+        .filter(_.isIntegralNumber)
+        .map(_.longValue)
+        .filter(_ >= 0),
+      FileStatistics.ByColumn
+        .flatMap(field => Option(statistics.get(field)))
+        .filter(_.isObject)
+        .flatMap(unknown(_, names, Vector.empty))
+    )
+  }
+
+  test("statistics tell the same as their tree, in the form of Delta's writers and in others") {
+    val random = new Random(5)
+    val keys = (1 to 9).map(i => s"col-$i") ++ Seq("a", "col-01", "é", "col-", "")
+    val scalars =
+      Seq("7", "-1", "1.50", "1e3", "\"text\"", "\"\\u0041\\\"\"", "true", "null", "[{\"a\":1}]")
+    def value(depth: Int): String =
+      if (depth < 3 && random.nextInt(4) == 0) columns(depth + 1)
+      else scalars(random.nextInt(if (random.nextBoolean()) 3 else scalars.size))
+    def columns(depth: Int): String =
+      random
+        .shuffle(keys)
+        .take(random.nextInt(5))
+        .map(key => s""""$key":${value(depth)}""")
+        .mkString("{", ",", "}")
+    (1 to 5000).foreach { _ =>
+      val fields = Seq(
+        "numRecords" -> scalars(random.nextInt(scalars.size)),
+        "minValues" -> columns(0),
+        "maxValues" -> columns(0),
+        "nullCount" -> columns(0),
+        "tightBounds" -> "true",
+        "other" -> columns(0)
+      )
+      val json = random
+        .shuffle(fields)
+        .take(random.nextInt(7))
+        .map { case (key, value) => s""""$key":$value""" }
+        .mkString("{", ",", "}")
+      assert(parse(json).contains(inTree(json)), json)
+      assert(parse(s" $json").contains(inTree(json)), json)
+    }
+  }
+
+  test("of two equal keys the last counts") {
+    assert(counted("""{"numRecords":5,"numRecords":"x"}""").isEmpty)
+    assert(counted("""{"numRecords":5,"numRecords":6}""").contains(6L))
   }
 
   Seq[(String, String)](

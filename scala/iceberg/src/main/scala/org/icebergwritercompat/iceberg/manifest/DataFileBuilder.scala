@@ -3,7 +3,12 @@ package org.icebergwritercompat.iceberg.manifest
 import org.apache.iceberg.{DataFile, DataFiles, FileFormat, PartitionSpec, TableMetadata}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.source.AddedFile
-import org.icebergwritercompat.iceberg.translate.{DataFilePaths, IcebergMetrics, PartitionValues}
+import org.icebergwritercompat.iceberg.translate.{
+  DataFilePaths,
+  FileMeasures,
+  IcebergMetrics,
+  PartitionValues
+}
 import org.icebergwritercompat.model.{FileStatistics, PhysicalNameTree}
 
 /** What must hold of each file that is published. */
@@ -13,12 +18,16 @@ trait FileCheck {
    * Refuses a file; called by several threads.
    *
    * @param statistics
-   *   what the rules ask of the file's statistics, if it is known already
+   *   what the rules use of the file's statistics
    */
   def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit
 
-  /** The physical names of the table, by which the statistics of a file are read for the rules. */
-  def names: PhysicalNameTree
+  /** Refuses a file whose statistics are not decoded for another purpose. */
+  final def apply(file: AddedFile): Unit =
+    names.foreach(known => apply(file, FileStatistics.parse(file.statistics, known)))
+
+  /** The physical names of the table; `None` if no file is refused. */
+  def names: Option[PhysicalNameTree]
 }
 
 object FileCheck {
@@ -26,7 +35,7 @@ object FileCheck {
   /** Files that were checked before, or are not to be. */
   val none: FileCheck = new FileCheck {
     override def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit = ()
-    override val names: PhysicalNameTree = PhysicalNameTree(Map.empty)
+    override val names: Option[PhysicalNameTree] = None
   }
 }
 
@@ -55,9 +64,29 @@ private[iceberg] final class DataFileBuilder(
   def location(path: String): String = paths.location(path)
 
   /** Iceberg's file; refused if it breaks a rule, or if the log does not tell enough of it. */
-  def of(file: AddedFile): DataFile = {
+  def of(file: AddedFile): DataFile = checked(file).dataFile
+
+  /** The file with its statistics decoded; refused if it breaks a rule. */
+  def checked(file: AddedFile): CheckedFile = {
     val measures = metrics.read(file.statistics)
-    check(file, measures.flatMap(_.plain))
+    check(file, measures.map(_.statistics))
+    new CheckedFile(file, measures)
+  }
+
+  /** A file that breaks no rule. */
+  final class CheckedFile private[DataFileBuilder] (
+      file: AddedFile,
+      measures: Option[FileMeasures]
+  ) {
+
+    /** The path that Iceberg readers open. */
+    def location: String = DataFileBuilder.this.location(file.path)
+
+    /** Iceberg's file; refused if the log does not tell enough of it. */
+    def dataFile: DataFile = make(file, measures)
+  }
+
+  private def make(file: AddedFile, measures: Option[FileMeasures]): DataFile = {
     val tuple = PartitionValues.tuple(spec, file.partitionValues) match {
       case Right(values) => values
       case Left(column)  =>

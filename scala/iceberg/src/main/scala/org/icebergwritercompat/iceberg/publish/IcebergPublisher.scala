@@ -182,7 +182,7 @@ final class IcebergPublisher(
     val base = operations.current()
     val defined = definedBy(definition, base)
     // The manifests of an Iceberg client are taken as they are, without decoding the files.
-    if (commit.client.isDefined) commit.added.foreach(check(_, None))
+    if (commit.client.isDefined) commit.added.foreach(check(_))
     adopted(Some(base), defined, commit, totals)
       .orElse(appended(base, defined, commit, totals, check))
   }
@@ -269,19 +269,22 @@ final class IcebergPublisher(
    * @param common
    *   if the published commits and those of Delta's log differ, the last one that both have; the
    *   snapshots of later commits are removed
+   * @param check
+   *   what must hold of each live file
    */
   def reconcile(
       version: DeltaVersion,
       definition: TableDefinition,
-      live: Iterator[AddedFile],
-      common: Option[CommitMark] = None
+      live: Iterator[() => AddedFile],
+      common: Option[CommitMark] = None,
+      check: FileCheck = FileCheck.none
   ): Published = {
     val base = operations.current()
     val defined = definer.define(Some(base), definition)
     val prepared = step.steppedBack(base, defined, common)
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
     try {
-      val files = new DataFileBuilder(name, paths, prepared)
+      val files = new DataFileBuilder(name, paths, prepared, check)
       val gone = mutable.HashMap.empty[String, DataFile]
       // A file that is live twice is removed, and added once.
       val twice = mutable.HashSet.empty[String]
@@ -290,12 +293,14 @@ final class IcebergPublisher(
         if (gone.put(key(file.location), file).isDefined) twice += key(file.location)
       }
       var bytes = 0L
-      val added = live.filter { file =>
-        bytes += file.size
-        val location = key(files.location(file.path))
-        twice(location) || gone.remove(location).isEmpty
-      }
-      val addedFiles = added.map(files.of).toSeq
+      val addedFiles = live.flatMap { decode =>
+        val logged = decode()
+        val file = files.checked(logged)
+        bytes += logged.size
+        val location = key(file.location)
+        val isPublished = !twice(location) && gone.remove(location).isDefined
+        Option.unless(isPublished)(file.dataFile)
+      }.toSeq
       change(staged, version, addedFiles, gone.values.toSeq, rearranged = false)
       val snapshot = step.newSnapshot(prepared, staged)
       val exact = snapshot.map(step.withTotal(_, SnapshotSummary.TOTAL_FILE_SIZE_PROP, bytes))

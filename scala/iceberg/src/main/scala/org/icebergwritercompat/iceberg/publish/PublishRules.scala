@@ -26,10 +26,10 @@ private[publish] final class PublishRules(
   /** Refuses a version whose protocol or metadata breaks a rule. */
   def refuse(): Unit = if (isBroken) throw refusal(table.violations)
 
-  override def names: PhysicalNameTree = table.physicalNames
+  override def names: Option[PhysicalNameTree] = Some(table.physicalNames)
 
   /** Refuses a live file that breaks a rule. */
-  override def apply(file: AddedFile, statistics: Option[FileStatistics] = None): Unit = {
+  override def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit = {
     val broken = violations(file, repeated = false, statistics)
     if (broken.hasNext) throw refusal(broken.toSeq)
   }
@@ -37,7 +37,10 @@ private[publish] final class PublishRules(
   /** Whether the table or a file that the commit adds breaks a rule. */
   def isBrokenBy(commit: DeltaCommit): Boolean = isBroken || {
     val repeated = repeatedPaths(commit)
-    commit.added.exists(file => violations(file, repeated(file.path), None).hasNext)
+    commit.added.exists { file =>
+      val statistics = FileStatistics.parse(file.statistics, table.physicalNames)
+      violations(file, repeated(file.path), statistics).hasNext
+    }
   }
 
   /**
@@ -51,7 +54,7 @@ private[publish] final class PublishRules(
     if (isBroken) broken()
     lazy val repeated = repeatedPaths(commit)
     new FileCheck {
-      override def names: PhysicalNameTree = PublishRules.this.names
+      override def names: Option[PhysicalNameTree] = PublishRules.this.names
       override def apply(file: AddedFile, statistics: Option[FileStatistics]): Unit =
         if (violations(file, repeated(file.path), statistics).hasNext) broken()
     }
@@ -67,7 +70,7 @@ private[publish] final class PublishRules(
       repeated: Boolean,
       statistics: Option[FileStatistics]
   ): Iterator[Violation] =
-    table.contract.rules.check(table, file.toAction(table, repeated, isKnown, statistics))
+    table.contract.rules.check(table, file.toAction(statistics, repeated, isKnown))
 
   private def refusal(broken: Seq[Violation]): IcebergWriterCompatException =
     IcebergWriterCompatException.brokenVersion(table, version, broken)

@@ -177,12 +177,7 @@ private[publish] final class PublishRun(
   private def whole(newest: TableAtVersion, common: Option[CommitMark] = None): Unit = {
     val rules = rulesOf(newest)
     rules.refuse()
-    val live = newest.live.map { decode =>
-      val file = decode()
-      rules(file)
-      file
-    }
-    count(publisher.reconcile(newest.version, newest.definition, live, common))
+    count(publisher.reconcile(newest.version, newest.definition, newest.live, common, rules))
   }
 
   private def rulesOf(version: TableAtVersion): PublishRules =

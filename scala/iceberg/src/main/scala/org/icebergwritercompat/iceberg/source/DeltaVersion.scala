@@ -99,23 +99,22 @@ final case class AddedFile(
   /**
    * The file as the rules look at it.
    *
+   * @param decoded
+   *   what the rules use of its statistics
    * @param repeated
    *   whether the same commit adds the path already
    * @param isKnown
    *   whether there is a file system for the scheme and host of a path
-   * @param known
-   *   what the rules ask of the statistics, if they were read before
    */
   def toAction(
-      table: TableState,
+      decoded: Option[FileStatistics],
       repeated: Boolean,
-      isKnown: String => Boolean,
-      known: Option[FileStatistics] = None
+      isKnown: String => Boolean
   ): DataAction.Added = {
     val file = DataAction.Added(
       path,
       partitionValues,
-      known.orElse(Option(statistics).flatMap(FileStatistics.parse(_, table.physicalNames))),
+      decoded,
       hasDeletionVector,
       repeated,
       size

@@ -35,7 +35,7 @@ class FileMeasuresSuite extends AnyFunSuite {
     NestedField.optional(5, "l", ListType.ofOptional(6, LongType.get))
   )
 
-  private val metrics = new IcebergMetrics(schema, PartitionSpec.unpartitioned, names)
+  private val metrics = new IcebergMetrics(schema, PartitionSpec.unpartitioned, Some(names))
 
   private val none = new PartitionTuple(Array.empty)
 
@@ -63,16 +63,18 @@ class FileMeasuresSuite extends AnyFunSuite {
         "\"other\":{\"x\":1}"
       )
       val json = random.shuffle(fields).take(random.nextInt(7)).mkString("{", ",", "}")
-      val plain = metrics.read(json).flatMap(_.plain)
-      plain.foreach(found => assert(FileStatistics.parse(json, names).contains(found), json))
-      plain.isDefined
+      val found = metrics.read(json).map(_.statistics)
+      assert(found.isDefined && found == FileStatistics.parse(json, names), json)
+      found.exists(of => of.rowCount.isDefined && of.unknownNames.isEmpty)
     }
     // What Delta's writers put down is among them.
     assert(known > 100)
     val usual = """{"numRecords":3,"minValues":{"col-1":1,"col-2":"x","col-3":{"col-4":2}},""" +
       """"maxValues":{"col-1":1,"col-2":"x","col-3":{"col-4":2}},""" +
       """"nullCount":{"col-1":0,"col-2":0,"col-3":{"col-4":0},"col-5":1},"tightBounds":true}"""
-    assert(metrics.read(usual).get.plain.contains(FileStatistics(Some(3), Set.empty)))
+    def statistics(json: String) = metrics.read(json).map(_.statistics)
+    val three = FileStatistics(Some(3), Set.empty)
+    assert(statistics(usual).contains(three))
     val others = Seq(
       "spaces" -> usual.replace(",", ", "),
       "a fraction" -> usual.replace("\"col-1\":1", "\"col-1\":1.5"),
@@ -81,17 +83,18 @@ class FileMeasuresSuite extends AnyFunSuite {
     )
     others.foreach { case (what, json) =>
       assert(json != usual)
-      val plain = metrics.read(json).get.plain
-      assert(plain.contains(FileStatistics(Some(3), Set.empty)), what)
-      assert(plain == FileStatistics.parse(json, names), what)
+      assert(statistics(json).contains(three), what)
+      assert(FileStatistics.parse(json, names).contains(three), what)
       val unknown = json.replace("col-5", "col-6")
-      assert(metrics.read(unknown).get.plain.isEmpty, what)
+      assert(statistics(unknown).contains(three.copy(unknownNames = Set(Vector("col-6")))), what)
     }
     val large = usual.replace("\"numRecords\":3", "\"numRecords\":18446744073709551621")
-    assert(metrics.read(large).forall(_.plain.isEmpty))
+    assert(metrics.read(large).isEmpty)
     assert(FileStatistics.parse(large, names).isEmpty)
-    assert(metrics.read(usual.replace("col-4", "col-2")).get.plain.isEmpty)
-    assert(metrics.read(usual.replace("col-5", "col-6")).get.plain.isEmpty)
+    val misplaced = three.copy(unknownNames = Set(Vector("col-3", "col-2")))
+    assert(statistics(usual.replace("col-4", "col-2")).contains(misplaced))
+    val unknown = three.copy(unknownNames = Set(Vector("col-6")))
+    assert(statistics(usual.replace("col-5", "col-6")).contains(unknown))
   }
 
   test("the metrics are those of any other maps") {

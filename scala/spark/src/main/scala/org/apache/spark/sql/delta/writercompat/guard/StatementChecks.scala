@@ -33,7 +33,12 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.remedy.{Door, Remedy}
 import org.icebergwritercompat.rules.ChangeRules
-import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, RunningStatement, TableStates}
+import org.apache.spark.sql.delta.writercompat.read.{
+  DeltaTables,
+  MalformedLog,
+  RunningStatement,
+  TableStates
+}
 
 import scala.jdk.CollectionConverters._
 
@@ -45,7 +50,11 @@ final class StatementChecks(spark: SparkSession) extends (LogicalPlan => Unit) {
 
   private val copies = new ClonedRows(spark)
 
-  override def apply(plan: LogicalPlan): Unit = plan.foreach {
+  override def apply(plan: LogicalPlan): Unit = plan.foreach { part =>
+    MalformedLog.explainedCommand(spark, ExplainedCommands.tablesOf(part, spark))(check(part))
+  }
+
+  private def check(part: LogicalPlan): Unit = part match {
     case AlterTableDropFeature(Guarded(table), feature, false) => checkDrop(table, feature)
     // The command that a program's call runs, without a statement.
     case AlterTableDropFeatureDeltaCommand(GuardedTable(table), feature, false) =>

@@ -164,8 +164,13 @@ private final class SparkTableAtVersion(
 
   // Rows, because Spark would make the objects of all files on one thread.
   override def live: Iterator[() => AddedFile] = {
-    val rows =
-      castToImpl(snapshot.allFiles.toDF().select(SparkDeltaSource.columns: _*)).queryExecution
+    val files = snapshot.allFiles.toDF().select(SparkDeltaSource.columns: _*)
+    // Each partition is a job, one after the other, and Delta makes 50 of a few files too.
+    val partitions = totals.files.map(_ / SparkDeltaSource.filesPerJob + 1)
+    val few = partitions.filter(_ < SparkDeltaSource.mostJobs).fold(files) { number =>
+      files.coalesce(number.toInt)
+    }
+    val rows = castToImpl(few).queryExecution
     val found = SQLExecution.withNewExecutionId(rows, Some("live files to publish")) {
       rows.executedPlan.executeToIterator()
     }
@@ -178,6 +183,12 @@ private final class SparkTableAtVersion(
 }
 
 private object SparkDeltaSource {
+
+  /** The live files that one job reads: 10 MB where statistics are long. */
+  val filesPerJob: Long = 10000
+
+  /** The most jobs that are saved, which is Delta's default number of partitions. */
+  val mostJobs: Long = 50
 
   private val required = Seq("path", "size", "dataChange", "modificationTime")
 

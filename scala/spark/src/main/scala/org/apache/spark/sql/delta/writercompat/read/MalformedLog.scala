@@ -71,6 +71,24 @@ object MalformedLog {
     }
 
   /**
+   * The same for a command of Delta on several tables.
+   *
+   * @param tables
+   *   their names in statements, and their logs
+   */
+  def explainedCommand[T](spark: SparkSession, tables: => Seq[(String, DeltaLog)])(run: => T): T =
+    try run
+    catch {
+      case own: IcebergWriterCompatException                      => throw own
+      case NonFatal(e) if conditionOf(e).isEmpty && isOfValues(e) =>
+        val found = for {
+          (name, log) <- tables.iterator if hasFeature(log.unsafeVolatileSnapshot)
+          malformed <- firstIn(spark, log.dataPath)
+        } yield malformed.error(name, e)
+        throw found.nextOption().getOrElse(e)
+    }
+
+  /**
    * Reads the state of a version, if it is of a table with the feature. Where Delta reads it later
    * by itself, its failure would not be explained.
    */
@@ -130,24 +148,25 @@ object MalformedLog {
 
   /** The first version with a malformed field, and the file that has it. */
   private def first(spark: SparkSession, table: String): Option[Malformed] =
-    try
-      folder(spark, table).flatMap { folder =>
-        val log = new Path(folder, DeltaLog.LOG_DIR_NAME)
-        val configuration = spark.sessionState.newHadoopConf()
-        val fs = log.getFileSystem(configuration)
-        val files = fs.listStatus(log).map(_.getPath).toSeq.sortBy(_.getName)
-        val commits = for {
-          file <- files.iterator
-          version <- versionOf(file)
-          field <- malformed(fs, file)
-        } yield Malformed(version, file.toString, field)
-        val checkpoints = new Checkpoints(files, configuration).malformed.map {
-          case (version, file, field) => Malformed(version, file.toString, field)
-        }
-        (commits ++ checkpoints).nextOption()
-      }
     // There is an error already, which is reported.
-    catch { case NonFatal(_) => None }
+    Try(folder(spark, table)).toOption.flatten.flatMap(firstIn(spark, _))
+
+  private def firstIn(spark: SparkSession, folder: Path): Option[Malformed] =
+    try {
+      val log = new Path(folder, DeltaLog.LOG_DIR_NAME)
+      val configuration = spark.sessionState.newHadoopConf()
+      val fs = log.getFileSystem(configuration)
+      val files = fs.listStatus(log).map(_.getPath).toSeq.sortBy(_.getName)
+      val commits = for {
+        file <- files.iterator
+        version <- versionOf(file)
+        field <- malformed(fs, file)
+      } yield Malformed(version, file.toString, field)
+      val checkpoints = new Checkpoints(files, configuration).malformed.map {
+        case (version, file, field) => Malformed(version, file.toString, field)
+      }
+      (commits ++ checkpoints).nextOption()
+    } catch { case NonFatal(_) => None }
 
   private def versionOf(file: Path): Option[Long] = file.getName match {
     case commit(version) => version.toLongOption

@@ -145,6 +145,22 @@ class HostilePathSuite extends PublishedSuite {
     "table function" -> (t => sql(s"SELECT * FROM iceberg_writer_compat_check('${t.name}')"))
   )
 
+  // Delta's commands read the state of the table before they begin a transaction.
+  private val commands = Seq(
+    "DELETE FROM {t}",
+    "DELETE FROM {t} WHERE id = 1",
+    "UPDATE {t} SET id = 5",
+    "MERGE INTO {t} USING (SELECT 1 AS id) s ON s.id = {t}.id WHEN MATCHED THEN DELETE",
+    "OPTIMIZE {t}",
+    "REORG TABLE {t} APPLY (PURGE)",
+    "RESTORE TABLE {t} TO VERSION AS OF 0",
+    "DESCRIBE DETAIL {t}",
+    "CREATE TABLE delta.`{f}_clone` SHALLOW CLONE {t}"
+  )
+
+  // Delta computes the state of the table with these paths, and fails at the file alone.
+  private def isRead(path: String): Boolean = path.nonEmpty && path != "."
+
   for (path <- Seq("jar:file:/x!/y", "a:b", "%zz", "", "."))
     test(s"statements on a table with the path '$path' commit nothing, and say where it is") {
       val statements = Seq(
@@ -153,14 +169,15 @@ class HostilePathSuite extends PublishedSuite {
         "VACUUM {t} DRY RUN",
         "VACUUM {t}",
         "VACUUM {t} LITE"
-      )
+      ) ++ (if (isRead(path)) Nil else commands)
       statements.foreach { text =>
-        val statement = (t: TestTable) => sql(text.replace("{t}", t.name))
         val broken = adding(guarded, path)
-        val refusal = refused(broken)(statement(broken))
+        val folder = broken.folder.toString
+        val refusal = refused(broken)(sql(text.replace("{t}", broken.name).replace("{f}", folder)))
         val said = refusal.getMessageParameters
-        assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_MALFORMED_LOG")
-        assert(said.get("field") == "add.path" && said.get("version") == "2")
+        assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_MALFORMED_LOG", text)
+        assert(said.get("field") == "add.path" && said.get("version") == "2", text)
+        assert(said.get("table").contains(folder), text)
       }
     }
 

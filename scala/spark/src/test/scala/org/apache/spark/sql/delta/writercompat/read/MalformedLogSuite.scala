@@ -126,6 +126,20 @@ class MalformedLogSuite extends TableSuite {
     assert(problems == Nil, problems.mkString("\n", "\n", ""))
   }
 
+  test("commands that read a partition column null name it, at no other cost than a failure") {
+    val m = MalformedLogs.all.find(m =>
+      m.place == "metaData.partitionColumns" && m.what == "is a list with null"
+    )
+    Seq("OPTIMIZE {t}", "CREATE TABLE delta.`{f}_clone` SHALLOW CLONE {t}").foreach { text =>
+      val table = MalformedLogs.copyOf(good, m.get)
+      val statement = text.replace("{t}", table.name).replace("{f}", table.folder.toString)
+      val said = malformedAt(text -> (_ => sql(statement)), table)
+      assert(said.get("field").startsWith("metaData.partitionColumns"))
+      assert(said.get("version") == "0")
+      assert(!Files.exists(table.folder.resolveSibling(s"${table.folder.getFileName}_clone")))
+    }
+  }
+
   // Delta cannot even read such a table, and only finds out while it works.
   for (value <- Seq("is text", "is missing", "is null"))
     test(s"a column id that $value is refused before a task runs") {
