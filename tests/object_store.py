@@ -138,8 +138,16 @@ class ObjectStore:
     @cached_property
     def s3(self) -> Any:
         """A client that is independent of this project."""
+        return self._client("s3")
+
+    @cached_property
+    def dynamodb(self) -> Any:
+        """A client of the DynamoDB in the same server."""
+        return self._client("dynamodb")
+
+    def _client(self, service: str) -> Any:
         return boto3.client(
-            "s3",
+            service,
             endpoint_url=self.endpoint,
             region_name=REGION,
             aws_access_key_id=ACCESS_KEY,

@@ -124,13 +124,14 @@ private[iceberg] object MetadataStore {
       case _: java.nio.file.FileAlreadyExistsException => true
       case cause                                       =>
         cause.getClass.getSimpleName == "RemoteFileChangedException" ||
-        Seq("statusCode", "getStatusCode").exists { method =>
-          Try(cause.getClass.getMethod(method).invoke(cause)).toOption.exists {
-            case code: Integer => code == 409 || code == 412
-            case _             => false
-          }
-        }
+        httpStatusOf(cause).exists(code => code == 409 || code == 412)
     }
+
+  /** The HTTP status in an error of the client of an object store. */
+  def httpStatusOf(cause: Throwable): Option[Int] =
+    Seq("statusCode", "getStatusCode").iterator
+      .flatMap(method => Try(cause.getClass.getMethod(method).invoke(cause)).toOption)
+      .collectFirst { case code: Integer => code.intValue }
 
   private def bytesOf(write: OutputStream => Unit): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
