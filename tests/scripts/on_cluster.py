@@ -83,7 +83,7 @@ for folder, count, how in ((new, 45, full), (old, 40, light)):
     assert verify(spark, folder).compliant
     found = status(spark, folder)
     assert (found.lag, found.problems) == (0, ()), found
-    proof = prove(spark, folder, **how)  # type: ignore[arg-type]
+    proof = prove(spark, folder, **how)
     assert proof.proven, proof
 spark.stop()
 print("done")
