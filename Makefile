@@ -68,6 +68,7 @@ stress: setup ## Kill, race and fill disks; ARGS="--minutes 60 kills" for longer
 
 bench: setup ## Measure what the guard costs, as ratios in one run
 	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.bench.Benchmarks"
+	PYTHONPATH=python:tests $(bin)/python -m bench_requests --write
 
 stage: $(jars)/.staged ## Build the jars of all Spark lines
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from urllib.parse import parse_qs
 
 import boto3
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -138,8 +139,16 @@ class ObjectStore:
     @cached_property
     def s3(self) -> Any:
         """A client that is independent of this project."""
+        return self._client("s3")
+
+    @cached_property
+    def dynamodb(self) -> Any:
+        """A client of the DynamoDB in the same server."""
+        return self._client("dynamodb")
+
+    def _client(self, service: str) -> Any:
         return boto3.client(
-            "s3",
+            service,
             endpoint_url=self.endpoint,
             region_name=REGION,
             aws_access_key_id=ACCESS_KEY,
@@ -216,7 +225,7 @@ class ObjectStore:
         method, query = environ["REQUEST_METHOD"], environ.get("QUERY_STRING", "")
         key = environ["PATH_INFO"].removeprefix(f"/{self.bucket}").removeprefix("/")
         if method == "GET" and "list-type=2" in query:
-            return "LIST", key
+            return "LIST", parse_qs(query).get("prefix", [""])[0]
         if method == "PUT" and "HTTP_X_AMZ_COPY_SOURCE" in environ:
             return "COPY", key
         if method == "POST" and query.startswith("delete"):

@@ -41,6 +41,7 @@ def test_help() -> None:
         shown = run(command, "--help").stdout
         assert f"\n    iceberg-writer-compat {command} " in shown
         assert "--output" in shown or command in switches
+    assert "\n  clean-log-store " in listed
     for command in REPORTS:
         shown = run(command, "--help").stdout
         assert "text|json|html FILE" in shown

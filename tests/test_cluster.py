@@ -22,7 +22,12 @@ _HOME = Path(pyspark.__file__).parent
 @contextmanager
 def _running(folder: Path, name: str, *arguments: str) -> Iterator[None]:
     """A program of Spark; at the end it is ended, with those that it has started."""
-    settings = {"SPARK_HOME": str(_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = {
+        "SPARK_HOME": str(_HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    }
     with (folder / f"{name}.log").open("w") as log:
         process = subprocess.Popen(
             [str(_HOME / "bin" / "spark-class"), name, *arguments],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -357,6 +358,21 @@ def test_wrong_usage(wrong: Table, table: Table, monkeypatch: pytest.MonkeyPatch
     proof = prove(spark, wrong.name, checks=["rows"])
     assert [reader.library is None for reader in proof.readers] == [True, True, False, False]
     assert "pip install 'iceberg-writer-compat[prove]'" in str(proof)
+
+
+def test_executors_without_the_packages(
+    wrong: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    # Local executors use the Python of this process.
+    monkeypatch.setattr(sys, "executable", str(bare))
+    with pytest.raises(ReaderNotInstalledError) as refusal:
+        prove(wrong.spark, wrong.name)
+    text = str(refusal.value)
+    assert str(bare) in text and "PYSPARK_PYTHON" in text
+    assert "has no pyarrow" in text or "has no numpy" in text
 
 
 def test_command(wrong: Table, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from iceberg_writer_compat.checks import (
 from iceberg_writer_compat.exceptions import (
     IcebergWriterCompatError,
     JournalError,
+    LogStoreError,
     NoActiveSessionError,
     NotInstalledError,
     ReaderNotInstalledError,
@@ -95,6 +96,7 @@ __all__ = [
     "History",
     "IcebergWriterCompatError",
     "JournalError",
+    "LogStoreError",
     "NoActiveSessionError",
     "NotInstalledError",
     "Outcome",

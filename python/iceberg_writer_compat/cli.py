@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _html, _jvm, _text, checks, proving
+from iceberg_writer_compat import _html, _jvm, _log_store, _text, checks, proving
 from iceberg_writer_compat.tables import contract_of
 
 _DEFAULT_CONTRACT = "icebergWriterCompatV1"
@@ -832,6 +832,36 @@ def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
     if found.catalog_table is not None:
         click.echo(f"  {found.catalog_table} in the Iceberg catalog")
     click.echo(f"  {found.metadata_location}")
+
+
+@_command(
+    "clean-log-store",
+    "iceberg-writer-compat clean-log-store s3a://bucket/orders --region eu-west-1 --dry-run",
+)
+@click.argument("path")
+@click.option(
+    "--dynamodb-table",
+    metavar="NAME",
+    default="delta_log",
+    help="The table of the log store in DynamoDB.",
+)
+@click.option("--region", metavar="NAME", help="The region of that table.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
+def clean_log_store(path: str, dynamodb_table: str, region: str | None, dry_run: bool) -> int:
+    """Remove the entries of published metadata from Delta's log store in DynamoDB.
+
+    Publishing by earlier versions added them to a table with S3DynamoDBLogStore, and Delta then
+    does not find its own commits. PATH is the folder of the Delta table on S3. Entries of Delta
+    itself are not changed. Endpoint and credentials are those of boto3.
+    """
+    found = _log_store.clean(path, table=dynamodb_table, region=region, dry_run=dry_run)
+    for folder, name in found.entries:
+        click.echo(f"{name}, an entry of {folder}")
+    for copy in found.copies:
+        click.echo(copy)
+    count = len(found.entries) + len(found.copies)
+    click.echo(f"{path}: {count:,} {'found' if dry_run else 'removed'}")
+    return 0
 
 
 @_command(

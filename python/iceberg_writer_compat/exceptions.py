@@ -50,3 +50,7 @@ class UnknownReportFormatError(IcebergWriterCompatError, ValueError):
 
 class JournalError(IcebergWriterCompatError):
     """The journal of a run over many tables cannot be read or written."""
+
+
+class LogStoreError(IcebergWriterCompatError):
+    """Entries of Delta's log store in DynamoDB cannot be removed."""

@@ -26,6 +26,9 @@ builder = (
     local_builder(warehouse)
     .enableHiveSupport()
     .config("spark.jars", reader_jars())
+    # Compiling generated code takes longer than the few small queries.
+    .config("spark.sql.codegen.wholeStage", "false")
+    .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     .config("spark.hadoop.hive.metastore.uris", uri)
     # Derby has no tables for Hive's locks.
     .config("spark.hadoop.iceberg.engine.hive.lock-enabled", "false")
@@ -82,6 +85,21 @@ def assert_published(name: str) -> None:
     assert status(spark, name).problems == (), status(spark, name)
 
 
+def wedge(name: str) -> Path:
+    """A table whose metadata was bound to its name by a version that did not look; its folder."""
+    folder = created(name)
+    use({})
+    publish(spark, name)
+    first = json.loads((folder / "metadata/v1.metadata.json").read_text())
+    first["properties"] |= {"delta-catalog": f"iceberg at {uri}", "delta-catalog-table": name}
+    (folder / "metadata/v2.metadata.json").write_text(json.dumps(first))
+    (folder / "metadata/version-hint.text").write_text("2")
+    (folder / "metadata/.version-hint.text.crc").unlink(missing_ok=True)
+    with pytest.raises(PySparkException, match="ELSEWHERE"):
+        publish(spark, name)
+    return folder
+
+
 spark.sql("CREATE DATABASE db")
 use(in_hive)
 
@@ -127,17 +145,8 @@ created(
 )
 assert_published("db.named")
 
-# One whose metadata was bound to the name by a version that did not look.
-folder = created("db.wedged")
-use({})
-publish(spark, "db.wedged")
-first = json.loads((folder / "metadata/v1.metadata.json").read_text())
-first["properties"] |= {"delta-catalog": f"iceberg at {uri}", "delta-catalog-table": "db.wedged"}
-(folder / "metadata/v2.metadata.json").write_text(json.dumps(first))
-(folder / "metadata/version-hint.text").write_text("2")
-(folder / "metadata/.version-hint.text.crc").unlink(missing_ok=True)
-with pytest.raises(PySparkException, match="ELSEWHERE"):
-    publish(spark, "db.wedged")
+# One that is wedged gets out by another name.
+wedge("db.wedged")
 use(in_hive)
 spark.sql("INSERT INTO db.wedged VALUES (2)")
 spark.sql(refused("db.wedged"))
@@ -152,4 +161,28 @@ spark.sql(
 )
 with pytest.raises(PySparkException, match="ELSEWHERE"):
     publish(spark, "db.wedged")
+
+# One that is wedged gets out by no name, and is then as if there had never been a catalog.
+folder = wedge("db.freed")
+no_name = "('icebergWriterCompat.publish.table' = 'none')"
+spark.sql(f"ALTER TABLE db.freed SET TBLPROPERTIES {no_name}")
+with pytest.raises(PySparkException, match="ELSEWHERE"):
+    publish(spark, "db.freed")
+use(in_hive)
+spark.sql("INSERT INTO db.freed VALUES (2)")
+assert publish(spark, "db.freed").catalog_table is None
+assert status(spark, "db.freed").problems == (), status(spark, "db.freed")
+use({})
+spark.sql("ALTER TABLE db.freed UNSET TBLPROPERTIES ('icebergWriterCompat.publish.table')")
+spark.sql("INSERT INTO db.freed VALUES (3)")
+found = publish(spark, "db.freed")
+metadata = json.loads(Path(found.metadata_location.removeprefix("file:")).read_text())
+assert (
+    metadata["table-uuid"]
+    == json.loads((folder / "metadata/v1.metadata.json").read_text())["table-uuid"]
+)
+assert [s["summary"]["delta-version"] for s in metadata["snapshots"]] == ["1", "3", "5"]
+assert not any(key.startswith("delta-catalog") for key in metadata["properties"])
+seen = spark.read.format("iceberg").load(found.metadata_location)
+assert sorted(tuple(row) for row in seen.collect()) == rows("db.freed") == [(1,), (2,), (3,)]
 print("done")

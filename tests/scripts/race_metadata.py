@@ -33,12 +33,12 @@ for key, value in settings.items():
     conf.set(key, value)
 folder = jvm.org.apache.hadoop.fs.Path(root)
 nothing = jvm.scala.Option.empty()
-Operations = jvm.org.icebergwritercompat.iceberg.target.PathTableOperations
+targets = jvm.org.icebergwritercompat.iceberg.target.PublishTargets
 
 
 def commit() -> int:
     """Commits the next version and returns it."""
-    operations = Operations("raced", folder, conf, nothing, nothing)
+    operations = targets.of("raced", folder, conf, nothing, nothing, nothing)
     base = operations.current()
     last = base.currentSnapshot()
     version = int(base.property("delta-version", "")) + 1

@@ -14,6 +14,7 @@ This module is sent to Spark's executors by value, so it must not import from th
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import SparkContext, cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 Path: TypeAlias = tuple[str, ...]
@@ -95,7 +97,8 @@ def of_frame(frame: DataFrame, rules: Rules) -> Sums:
     """The checksums of all rows of a DataFrame, computed on the executors."""
     # PySpark would parse a dot or backtick in the name of a column.
     numbered = frame.toDF(*map(str, range(len(frame.columns))))
-    with _this_python(frame.sparkSession.sparkContext):
+    context = frame.sparkSession.sparkContext
+    with _this_python(context), _named_if_missing(context):
         found = numbered.mapInArrow(_in_spark(rules, frame.columns), "sums STRING").collect()
     sums = Sums(0, {})
     for (text,) in found:
@@ -114,6 +117,26 @@ def _this_python(context: SparkContext) -> Iterator[None]:
         yield
     finally:
         context.pythonExec = before
+
+
+@contextmanager
+def _named_if_missing(context: SparkContext) -> Iterator[None]:
+    """Says which package is missing on the executors, instead of their stack trace."""
+    python = context.pythonExec
+    try:
+        yield
+    except PySparkException as error:
+        missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", str(error))
+        if missing is None:
+            raise
+        # Not at the top, see above.
+        from iceberg_writer_compat.exceptions import ReaderNotInstalledError
+
+        raise ReaderNotInstalledError(
+            f"A proof computes checksums on the executors, and their Python ({python}) has no "
+            f"{missing[1]}.\nInstall numpy and pyarrow there, or set PYSPARK_PYTHON, or "
+            "spark.pyspark.python, to a Python on the executors that has them."
+        ) from None
 
 
 def _in_spark(

@@ -38,6 +38,17 @@ private[errors] trait PublishErrors {
       null
     )
 
+  /** The refusal where the metadata of a table cannot be written. */
+  def notWritable(table: String, folder: String, cause: Throwable): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      ErrorText(
+        "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.NOT_WRITABLE",
+        Map("table" -> table, "folder" -> folder, "cause" -> rootOf(cause)),
+        Remedy.Publish(table)
+      ),
+      cause
+    )
+
   /** The refusal to publish a version that breaks rules. */
   def brokenVersion(
       table: TableState,

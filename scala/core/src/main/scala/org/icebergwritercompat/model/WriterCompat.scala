@@ -44,6 +44,12 @@ object WriterCompat {
   /** The name of the table in an Iceberg catalog; a property of this project, not of Delta. */
   val PublishTable = "icebergWriterCompat.publish.table"
 
+  /** The value of [[PublishTable]] for a table that is published in its folder only. */
+  val NoName = "none"
+
+  /** Whether a value of [[PublishTable]] says that the table is in no catalog. */
+  def isNoName(value: String): Boolean = value.trim.equalsIgnoreCase(NoName)
+
   /** The scheme of S3 in the locations that published metadata contains. */
   val PublishScheme = "icebergWriterCompat.publish.scheme"
 

@@ -1,11 +1,15 @@
 package org.icebergwritercompat.iceberg.publish
 
 import org.apache.hadoop.fs.Path
+import org.apache.hadoop.security.AccessControlException
 import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.contracts.Contracts
-import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.errors.{Causes, IcebergWriterCompatException}
 import org.icebergwritercompat.iceberg.source.{DeltaSource, TableAtVersion}
+import org.icebergwritercompat.iceberg.target.MetadataStore
 import org.icebergwritercompat.model.WriterCompat
+
+import java.nio.file.AccessDeniedException
 
 /** Why a table cannot be published at all. */
 object PublishRefusals {
@@ -70,6 +74,36 @@ object PublishRefusals {
         "version" -> newest.number.toString,
         "metadata" -> new Path(source.root, "metadata").toString
       )
+    )
+
+  /** Whether a file system has refused to read or write a file, or has no space left. */
+  private[publish] def isDenied(e: Throwable): Boolean = e match {
+    case _: IcebergWriterCompatException => false
+    case _                               =>
+      Causes.of(e).exists {
+        case _: AccessDeniedException | _: AccessControlException => true
+        case cause                                                =>
+          val message = String.valueOf(cause.getMessage)
+          reasons.exists(message.contains) || MetadataStore.httpStatusOf(cause).exists(denying)
+      }
+  }
+
+  // What Java and Hadoop take over from the operating system.
+  private val reasons =
+    Seq("Permission denied", "Read-only file system", "No space left on device", "quota exceeded")
+
+  // Forbidden, and insufficient storage.
+  private val denying = Set(403, 507)
+
+  /** The refusal where the metadata cannot be written. */
+  private[publish] def notWritable(
+      source: DeltaSource,
+      cause: Throwable
+  ): IcebergWriterCompatException =
+    IcebergWriterCompatException.notWritable(
+      source.name,
+      new Path(source.root, "metadata").toString,
+      cause
     )
 
   /** The refusal to settle a snapshot that is not in the published metadata. */

@@ -37,6 +37,8 @@ final class Publishing(source: DeltaSource, place: TableAtVersion => PublishTarg
       failure match {
         case None                                       => run.publisher
         case Some(_: CommitFailedException) if left > 0 => attempt(left - 1, suspicious)
+        case Some(e) if PublishRefusals.isDenied(e)     =>
+          throw PublishRefusals.notWritable(source, e)
         // A manifest may have the length that it should have, and other bytes.
         case Some(e) if !suspicious && PublishRun.mayBeDamage(e, open(source.newest())) =>
           attempt(left, suspicious = true)

@@ -20,7 +20,7 @@ import scala.util.{Success, Try}
 private[iceberg] final case class CatalogPlace(catalog: String, table: String) {
 
   def properties: Map[String, String] =
-    Map(CatalogPlace.catalogProperty -> catalog, CatalogPlace.tableProperty -> table)
+    CatalogPlace.properties.zip(Seq(catalog, table)).toMap
 }
 
 private[iceberg] object CatalogPlace {
@@ -28,6 +28,9 @@ private[iceberg] object CatalogPlace {
   private val catalogProperty = "delta-catalog"
 
   private val tableProperty = "delta-catalog-table"
+
+  /** The properties of metadata that name the place. */
+  val properties: Seq[String] = Seq(catalogProperty, tableProperty)
 
   def of(metadata: TableMetadata): Option[CatalogPlace] =
     for {
@@ -63,7 +66,8 @@ object PublishTargets {
    * The target that the settings of the session select.
    *
    * @param wanted
-   *   the parts of the name of the table in a catalog, if it has a name
+   *   the parts of the name of the table in a catalog, if it has a name; empty if it is to have
+   *   none and to be published in its folder only
    * @param scheme
    *   the scheme of S3 that the table's property asks for
    */
@@ -75,16 +79,29 @@ object PublishTargets {
       wanted: Option[Seq[String]],
       scheme: Option[String] = None
   ): PublishTarget = {
-    def pathTable(catalogTable: Option[String]) = new PathTableOperations(
+    def pathTable(
+        catalogTable: Option[String],
+        goesOn: TableMetadata => Option[CatalogPlace] = CatalogPlace.of
+    ) = new PathTableOperations(
       name,
       root,
       conf,
       catalogTable,
-      scheme.orElse(StoreSchemes.of(conf))
+      scheme.orElse(StoreSchemes.of(conf)),
+      goesOn
     )
     val path = pathTable(None)
     settings.fold[PublishTarget](path) { catalog =>
-      if (catalog.isHadoop)
+      if (wanted.contains(Nil))
+        pathTable(
+          None,
+          metadata =>
+            CatalogPlace.of(metadata).filterNot { place =>
+              !catalog.isHadoop &&
+              isNowhere(metadata, place, catalog, IcebergCatalogs.open(catalog, conf), path)
+            }
+        )
+      else if (catalog.isHadoop)
         pathTable(Some(inWarehouse(name, root, catalog)))
       else {
         def known = path.goesOnIn
@@ -107,6 +124,26 @@ object PublishTargets {
       }
     }
   }
+
+  /**
+   * Whether metadata names a place in a catalog where it cannot have been registered, because the
+   * name belongs to a table that is not an Iceberg table.
+   */
+  private[target] def isNowhere(
+      metadata: TableMetadata,
+      bound: CatalogPlace,
+      settings: CatalogSettings,
+      catalog: Catalog,
+      path: PathTableOperations
+  ): Boolean =
+    bound.catalog == settings.place && path.lastByCatalog(metadata).isEmpty && {
+      try { catalog.loadTable(TableIdentifier.parse(bound.table)); false }
+      catch {
+        case _: NoSuchIcebergTableException                        => true
+        case _: NoSuchTableException | _: NoSuchNamespaceException => false
+        case NonFatal(e) => throw IcebergCatalogs.failed(settings, e)
+      }
+    }
 
   // In a Hadoop catalog the name of a table is its folder.
   private def inWarehouse(name: String, root: Path, catalog: CatalogSettings): String = {
@@ -264,19 +301,6 @@ private[iceberg] final class CatalogTarget(
   private def nameInUse: IcebergWriterCompatException =
     PublishTargets.nameInUse(name, settings, identifier.toString)
 
-  /**
-   * Whether metadata names a place in this catalog where it cannot have been registered, because
-   * the name belongs to a table that is not an Iceberg table.
-   */
-  private def isNowhere(metadata: TableMetadata, bound: CatalogPlace): Boolean =
-    bound.catalog == place.catalog && path.lastByCatalog(metadata).isEmpty && {
-      try { catalog.loadTable(TableIdentifier.parse(bound.table)); false }
-      catch {
-        case _: NoSuchIcebergTableException                        => true
-        case _: NoSuchTableException | _: NoSuchNamespaceException => false
-      }
-    }
-
   // If the catalog cannot read the metadata of its entry, the folder shows which table it belongs
   // to.
   private lazy val isOurs: Boolean = path.goesOnIn.contains(place)
@@ -336,8 +360,9 @@ private[iceberg] final class CatalogTarget(
           case Some(`place`) => register(metadata)
           case None          => register(move(metadata))
           // A version of this project that did not look bound it to a name that was in use.
-          case Some(bound) if inCatalog(isNowhere(metadata, bound)) => register(move(metadata))
-          case Some(_)                                              => path.check(metadata)
+          case Some(bound) if PublishTargets.isNowhere(metadata, bound, settings, catalog, path) =>
+            register(move(metadata))
+          case Some(_) => path.check(metadata)
         }
       }
   }

@@ -11,15 +11,24 @@ import org.apache.hadoop.fs.{
   FileSystem,
   Path
 }
+import org.apache.hadoop.fs.permission.FsPermission
 import org.icebergwritercompat.errors.Causes
 import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
 
-import java.io.{BufferedOutputStream, ByteArrayOutputStream, FileNotFoundException, OutputStream}
-import java.nio.file.{Files, StandardCopyOption}
+import java.io.{
+  BufferedOutputStream,
+  ByteArrayOutputStream,
+  FileNotFoundException,
+  IOException,
+  OutputStream
+}
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, StandardCopyOption, StandardOpenOption}
+import java.util.concurrent.ConcurrentHashMap
 import java.util.{Locale, UUID}
-import scala.annotation.nowarn
+import scala.annotation.{nowarn, tailrec}
 import scala.util.control.NonFatal
-import scala.util.{Try, Using}
+import scala.util.{Failure, Success, Try, Using}
 
 /** The text of a small file, and its ETag if the file system has one. */
 private[iceberg] final case class ReadFile(text: String, etag: Option[String])
@@ -124,13 +133,14 @@ private[iceberg] object MetadataStore {
       case _: java.nio.file.FileAlreadyExistsException => true
       case cause                                       =>
         cause.getClass.getSimpleName == "RemoteFileChangedException" ||
-        Seq("statusCode", "getStatusCode").exists { method =>
-          Try(cause.getClass.getMethod(method).invoke(cause)).toOption.exists {
-            case code: Integer => code == 409 || code == 412
-            case _             => false
-          }
-        }
+        httpStatusOf(cause).exists(code => code == 409 || code == 412)
     }
+
+  /** The HTTP status in an error of the client of an object store. */
+  def httpStatusOf(cause: Throwable): Option[Int] =
+    Seq("statusCode", "getStatusCode").iterator
+      .flatMap(method => Try(cause.getClass.getMethod(method).invoke(cause)).toOption)
+      .collectFirst { case code: Integer => code.intValue }
 
   private def bytesOf(write: OutputStream => Unit): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
@@ -180,20 +190,61 @@ private[iceberg] object MetadataStore {
       }
     }
 
-    override def replace(file: Path, text: String, before: Option[ReadFile]): Boolean = {
-      val written = temporary(file)
-      Using.resource(fs.create(written, false))(_.write(text.getBytes("UTF-8")))
-      Files.deleteIfExists(checksum(file))
-      Files.move(
-        local(written),
-        local(file),
-        StandardCopyOption.ATOMIC_MOVE,
-        StandardCopyOption.REPLACE_EXISTING
-      )
-      Files.deleteIfExists(checksum(written))
-      true
+    override def replace(file: Path, text: String, before: Option[ReadFile]): Boolean =
+      exclusively(file) {
+        val isAsRead = read(file).map(_.text) == before.map(_.text)
+        if (isAsRead) {
+          val written = temporary(file)
+          Using.resource(fs.create(written, false))(_.write(text.getBytes("UTF-8")))
+          Files.deleteIfExists(checksum(file))
+          Files.move(
+            local(written),
+            local(file),
+            StandardCopyOption.ATOMIC_MOVE,
+            StandardCopyOption.REPLACE_EXISTING
+          )
+          Files.deleteIfExists(checksum(written))
+        }
+        isAsRead
+      }
+
+    // A file can be renamed over another, but not only if that has not changed. The lock is of the
+    // operating system and ends with the process; a file system without locks goes without.
+    private def exclusively(file: Path)(body: => Boolean): Boolean = {
+      val lock = new Path(file.getParent, s".${file.getName}.lock")
+      // The system does not keep threads apart.
+      threads.computeIfAbsent(lock.toString, _ => new Object).synchronized {
+        Try(opened(lock)) match {
+          case Success(channel) => Using.resource(channel) { held => await(held, lock); body }
+          // For example, because the lock is another user's.
+          case Failure(_) => body
+        }
+      }
     }
+
+    private def opened(lock: Path): FileChannel = {
+      if (!Files.exists(local(lock)) && Try(Files.createFile(local(lock))).isSuccess)
+        fs.setPermission(
+          lock,
+          FsPermission.getFileDefault.applyUMask(FsPermission.getUMask(fs.getConf))
+        )
+      FileChannel.open(local(lock), StandardOpenOption.WRITE)
+    }
+
+    @tailrec private def await(held: FileChannel, lock: Path, left: Int = patience): Unit =
+      Try(Option(held.tryLock())) match {
+        case Success(None) if left > 0 =>
+          Thread.sleep(pauseMillis)
+          await(held, lock, left - 1)
+        case Success(None) => throw new IOException(s"$lock is locked by another process")
+        case _             =>
+      }
   }
+
+  // Two seconds; the lock is held for the time of a rename.
+  private val (patience, pauseMillis) = (200, 10L)
+
+  private val threads = new ConcurrentHashMap[String, Object]
 
   /** On an object store with conditional PUT. */
   private final class Conditional(val fs: FileSystem) extends MetadataStore {

@@ -5,13 +5,14 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.iceberg.{CatalogUtil, LocationProviders, TableMetadata}
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.apache.iceberg.io.{FileIO, LocationProvider}
-import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
+import org.icebergwritercompat.iceberg.metadata.{MetadataFileNames, MetadataTimes}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.slf4j.{Logger, LoggerFactory}
 import org.icebergwritercompat.iceberg.metadata.MetadataJson
 
 import java.io.FileNotFoundException
 import scala.annotation.tailrec
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 import scala.util.control.NonFatal
 import scala.util.matching.Regex
@@ -31,13 +32,16 @@ import scala.util.matching.Regex
  *   its name in a Hadoop catalog
  * @param scheme
  *   the scheme of S3 in the locations that metadata contains, if not that of the folder
+ * @param goesOn
+ *   where metadata that names a place in a catalog is continued; `None` if here
  */
 final class PathTableOperations(
     name: String,
     root: Path,
     conf: Configuration,
     override val catalogTable: Option[String] = None,
-    scheme: Option[String] = None
+    scheme: Option[String] = None,
+    goesOn: TableMetadata => Option[CatalogPlace] = CatalogPlace.of
 ) extends PublishTarget {
 
   import PathTableOperations._
@@ -84,7 +88,7 @@ final class PathTableOperations(
   override def checkExclusive(): Unit = if (exclusive.isEmpty) refuseFileSystem()
 
   override def check(metadata: TableMetadata): Unit =
-    CatalogPlace.of(metadata).filter(_ => isHere(metadata)).foreach { place =>
+    (if (isHere(metadata)) goesOn(metadata) else None).foreach { place =>
       throw IcebergWriterCompatException.notPublishable(
         "ELSEWHERE",
         Map(
@@ -96,7 +100,15 @@ final class PathTableOperations(
       )
     }
 
-  override def continueHere(): Unit = ()
+  // Metadata that names a place where it was never registered.
+  override def continueHere(): Unit = look().found match {
+    case Found.Line(metadata) if CatalogPlace.of(metadata).isDefined && isHere(metadata) =>
+      check(metadata)
+      val released =
+        TableMetadata.buildFrom(metadata).removeProperties(CatalogPlace.properties.toSet.asJava)
+      commit(metadata, MetadataTimes.build(released, Some(metadata)))
+    case _ =>
+  }
 
   override def properties: Map[String, String] = Map.empty
 

@@ -52,12 +52,38 @@ class PathTableOperationsSuite extends AnyFunSuite {
       val home = folder()
       val hint = new Path(home.resolve("version-hint.text").toString)
       Seq("1", "12").foreach { next =>
-        assert(store(fs, home).replace(hint, next, None))
+        val before = store(fs, home).read(hint)
+        assert(store(fs, home).replace(hint, next, before))
         assert(store(fs, home).read(hint).map(_.text).contains(next))
         assert(new String(fs.open(hint).readAllBytes) == next)
       }
-      assert(home.toFile.list.toSeq.filterNot(_.endsWith(".crc")) == Seq("version-hint.text"))
+      val lock = ".version-hint.text.lock"
+      val left = home.toFile.list.toSet - lock
+      assert(left.filterNot(_.endsWith(".crc")) == Set("version-hint.text"))
     }
+  }
+
+  test("on a local disk a hint that has changed since it was read is not replaced") {
+    val home = folder()
+    val hint = new Path(home.resolve("version-hint.text").toString)
+    val (slow, fast) = (store(local, home), store(local, home))
+    assert(fast.replace(hint, "1", None))
+    assert(!slow.replace(hint, "1", None))
+    val seen = slow.read(hint)
+    assert(fast.replace(hint, "3", fast.read(hint)))
+    assert(!slow.replace(hint, "2", seen))
+    assert(slow.read(hint).map(_.text).contains("3"))
+    // Another process, which the system keeps apart, is waited for.
+    val lock = home.resolve(".version-hint.text.lock").toString
+    val script = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); " +
+      "print('held', flush=True); sys.stdin.read()"
+    val other = new ProcessBuilder("python3", "-c", script, lock).start()
+    try {
+      assert(other.inputReader.readLine() == "held")
+      intercept[java.io.IOException](slow.replace(hint, "4", slow.read(hint)))
+      assert(slow.read(hint).map(_.text).contains("3"))
+    } finally { other.destroyForcibly().waitFor(); () }
+    assert(slow.replace(hint, "4", slow.read(hint)))
   }
 
   test("a file system that does not keep writers apart is refused by its name") {

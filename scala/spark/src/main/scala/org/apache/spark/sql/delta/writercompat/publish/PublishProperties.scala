@@ -51,8 +51,11 @@ object PublishProperties {
           if (!Seq("true", "false").exists(_.equalsIgnoreCase(value.trim)))
             refuse("true or false", set(Publish -> "true"))
         case PublishTable =>
-          if (!isName(value))
-            refuse("a namespace and a name, with a dot between", set(PublishTable -> "db.t"))
+          if (!WriterCompat.isNoName(value) && !isName(value))
+            refuse(
+              s"a namespace and a name, with a dot between, or ${WriterCompat.NoName}",
+              set(PublishTable -> "db.t")
+            )
         case PublishScheme =>
           if (!StoreSchemes.ofS3.contains(value))
             refuse(StoreSchemes.ofS3.mkString(" or "), set(PublishScheme -> StoreSchemes.ofS3.head))

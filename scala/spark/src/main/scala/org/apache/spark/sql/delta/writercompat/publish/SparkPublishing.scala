@@ -82,7 +82,7 @@ final class SparkPublishing(
       catalog,
       newest.properties
         .get(WriterCompat.PublishTable)
-        .map(DeltaTables.nameParts)
+        .map(name => if (WriterCompat.isNoName(name)) Nil else DeltaTables.nameParts(name))
         .orElse(ownName(catalog.filter(_.isMetastore(conf)))),
       newest.properties.get(WriterCompat.PublishScheme)
     )

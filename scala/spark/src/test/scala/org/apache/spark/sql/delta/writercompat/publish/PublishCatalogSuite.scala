@@ -588,6 +588,25 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     }
   }
 
+  test("a table without a name in the catalog is published in its folder") {
+    val table = created(s"$on, 'icebergWriterCompat.publish.table' = 'none'")
+    insert(table, 1)
+    in(sqlite("none")) {
+      val result = publish(table)
+      assert(result.get("catalog_table").isNull)
+      assert(inFolder(table).currentSnapshot.summary.get("delta-version") == "1")
+      assert(!reader(sqlite("none")).tableExists(identifier(table)))
+    }
+    // One that is registered stays in its catalog.
+    sql(s"ALTER TABLE ${table.name} UNSET TBLPROPERTIES ('icebergWriterCompat.publish.table')")
+    in(sqlite("none"))(publish(table))
+    sql(
+      s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('icebergWriterCompat.publish.table' = 'None')"
+    )
+    in(sqlite("none"))(assert(condition(publish(table)) == "NOT_PUBLISHABLE.ELSEWHERE"))
+    assert(condition(publish(table)) == "NOT_PUBLISHABLE.ELSEWHERE")
+  }
+
   test("a catalog without settings of its own is a file in the warehouse") {
     in(Map("type" -> "jdbc")) {
       val table = created()
