@@ -65,6 +65,7 @@ from iceberg_writer_compat.report import (
     Step,
     TableError,
 )
+from iceberg_writer_compat.serving import CatalogServer, serve
 from iceberg_writer_compat.session import (
     configure_spark_with_iceberg_writer_compat,
     maven_coordinate,
@@ -80,6 +81,7 @@ from iceberg_writer_compat.tables import (
 
 __all__ = [
     "Audit",
+    "CatalogServer",
     "Check",
     "Column",
     "Difference",
@@ -132,6 +134,7 @@ __all__ = [
     "prove",
     "publish",
     "rules",
+    "serve",
     "status",
     "tables_in",
     "verify",
