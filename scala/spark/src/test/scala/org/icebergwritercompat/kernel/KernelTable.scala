@@ -22,7 +22,7 @@ import io.delta.kernel.utils.{CloseableIterable, CloseableIterator}
 import org.apache.hadoop.conf.Configuration
 
 import java.nio.file.Path
-import java.time.{Instant, LocalDate}
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.time.temporal.ChronoUnit
 import java.util.Optional
 import scala.jdk.CollectionConverters._
@@ -162,12 +162,18 @@ private object KernelValues {
     if (vector.isNullAt(i)) null
     else
       vector.getDataType match {
-        case _: IntegerType     => vector.getInt(i)
-        case _: LongType        => vector.getLong(i)
-        case _: StringType      => vector.getString(i)
-        case _: DecimalType     => vector.getDecimal(i)
-        case _: DateType        => LocalDate.ofEpochDay(vector.getInt(i).toLong)
-        case _: TimestampType   => Instant.EPOCH.plus(vector.getLong(i), ChronoUnit.MICROS)
+        case _: BooleanType      => vector.getBoolean(i)
+        case _: FloatType        => vector.getFloat(i)
+        case _: DoubleType       => vector.getDouble(i)
+        case _: BinaryType       => vector.getBinary(i)
+        case _: IntegerType      => vector.getInt(i)
+        case _: LongType         => vector.getLong(i)
+        case _: StringType       => vector.getString(i)
+        case _: DecimalType      => vector.getDecimal(i)
+        case _: DateType         => LocalDate.ofEpochDay(vector.getInt(i).toLong)
+        case _: TimestampType    => instant(vector.getLong(i))
+        case _: TimestampNTZType =>
+          LocalDateTime.ofInstant(instant(vector.getLong(i)), ZoneOffset.UTC)
         case struct: StructType =>
           Record((0 until struct.length).map(field => of(vector.getChild(field), i)): _*)
         case _: ArrayType =>
@@ -178,6 +184,8 @@ private object KernelValues {
           list(map.getKeys, map.getSize).zip(list(map.getValues, map.getSize)).toMap
         case other => throw new IllegalArgumentException(other.toString)
       }
+
+  private def instant(micros: Long): Instant = Instant.EPOCH.plus(micros, ChronoUnit.MICROS)
 
   private def list(elements: ColumnVector, size: Int): Seq[Any] =
     (0 until size).map(of(elements, _))
