@@ -102,12 +102,11 @@ class Answer:
         self.status = response.status
         self.headers = response.headers
         text = response.read()
-        self.body = json.loads(text) if text else None
+        self.body: Any = json.loads(text) if text else None
 
     @property
     def message(self) -> str:
         """The text of an error."""
-        assert self.body is not None
         return str(self.body["error"]["message"])
 
 
@@ -297,6 +296,29 @@ def test_a_repeated_request_is_not_done_twice(server: CatalogServer, table: Tabl
     assert table.log.version == 0
     other = json.loads(json.dumps(request).replace(identity, str(uuid.uuid4())))
     assert ask(server, "POST", f"{TABLES}/{table}", other).status == 409
+
+
+def test_a_request_with_a_key_is_done_once(server: CatalogServer, table: Table) -> None:
+    """Also one that has no snapshot to be known by."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    path, key = f"{TABLES}/{table}", str(uuid.uuid4())
+    before = table.log.version
+    request = commit(table)
+    schema = {"type": "assert-current-schema-id", "current-schema-id": 0}
+    request["requirements"].append(schema)
+    for _ in range(2):
+        assert ask(server, "POST", path, request, Idempotency_Key=key).status == 200
+    assert table.log.version == before + 1
+    made = table.folder / "_delta_log" / f"{before + 1:020}.json"
+    actions = [json.loads(line) for line in made.read_text().splitlines()]
+    (application,) = (action["txn"]["appId"] for action in actions if "txn" in action)
+    assert application.endswith(key)
+    # Without the key it is somebody else's, who is late.
+    assert ask(server, "POST", path, request).status == 409
+    assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
+    assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
+    assert ask(server, "DELETE", path).status == 404
+    assert ask(server, "DELETE", path, Idempotency_Key="no key!").status == 400
 
 
 def test_without_a_token_only_this_machine(spark: SparkSession) -> None:

@@ -5,7 +5,7 @@ import org.apache.iceberg.TableOperations
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.writercompat.read.Sessions
-import org.apache.spark.sql.delta.writercompat.writeback.SessionTables
+import org.apache.spark.sql.delta.writercompat.writeback.{ClientRequest, SessionTables}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.rest.{Served, WatchedOperations}
@@ -21,13 +21,17 @@ private final class ServedSession(spark: SparkSession) extends Served {
 
   private val tables = new SessionTables
 
-  override val catalog: Catalog with SupportsNamespaces = {
-    val made = new WatchedCatalog(folders)
-    made.initialize("delta", java.util.Map.of())
-    made
-  }
+  private val watched = new WatchedCatalog(folders)
 
-  override def within[T](body: => T): T = Sessions.active(session)(body)
+  watched.initialize("delta", java.util.Map.of())
+
+  override def catalog: Catalog with SupportsNamespaces = watched
+
+  override def within[T](key: Option[String])(body: => T): T =
+    Sessions.active(session)(key.fold(body)(k => ClientRequest.during(ClientRequest(k))(body)))
+
+  override def isCommitted(table: TableIdentifier, key: String): Boolean =
+    watched.isCommitted(table, ClientRequest(key))
 
   override def isAlive: Boolean = !spark.sparkContext.isStopped
 
@@ -61,7 +65,7 @@ private final class ServedSession(spark: SparkSession) extends Served {
     path.getFileSystem(session.sessionState.newHadoopConf()).makeQualified(path)
 
   /** Gives a folder with a Delta table a name, if the session's catalog has none for it. */
-  def offer(name: String, folder: String): Unit = within {
+  def offer(name: String, folder: String): Unit = within(None) {
     def refused(why: String, cause: Throwable = null) =
       IcebergWriterCompatException.serverNotStarted(
         "FOLDER",

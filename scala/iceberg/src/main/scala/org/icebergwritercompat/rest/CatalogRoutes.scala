@@ -10,18 +10,13 @@ import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode
 import org.apache.iceberg.rest.requests._
 import org.apache.iceberg.rest.responses._
 import org.apache.iceberg.rest.{CatalogHandlers, Endpoint}
-import org.apache.iceberg.{
-  BaseTable,
-  MetadataUpdate,
-  Table,
-  TableMetadata,
-  UpdateRequirement
-}
+import org.apache.iceberg.UpdateRequirement.AssertTableDoesNotExist
+import org.apache.iceberg.{BaseTable, MetadataUpdate, Schema, Table, TableMetadata}
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
-import java.util.{List => JList, Locale}
+import java.util.{Collections, LinkedHashMap => JLinkedHashMap, List => JList, Locale, Map => JMap}
 import scala.jdk.CollectionConverters._
 
 /**
@@ -40,11 +35,35 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
   def prepared(request: RestRequest): Prepared = {
     val found = routes.iterator.flatMap(route => route.matching(request).map(route -> _))
     found.nextOption() match {
-      case Some((route, names)) => route.prepare(request, names)
+      case Some((route, names)) => once(request, route.prepare(request, names))
       case None                 =>
         Prepared(None, line = false, () => nowhere(request))
     }
   }
+
+  // What was done for the key of a request is not done again. Commits are found in Delta's log.
+  private def once(request: RestRequest, asked: Prepared): Prepared =
+    request.header("Idempotency-Key").filter(_ => Changing(request.method)) match {
+      case None      => asked
+      case Some(key) =>
+        if (!key.matches("[\\w-]{1,100}"))
+          throw new IllegalArgumentException("The Idempotency-Key is no UUID")
+        val known = s"${request.method} ${request.path.mkString("/")} $key"
+        def run(): RestAnswer = Option(answered.get(known)).getOrElse {
+          val answer = asked.run()
+          if (answer.status == 204) answered.put(known, answer)
+          answer
+        }
+        asked.copy(run = () => run(), key = Some(key))
+    }
+
+  // Of requests that leave nothing in Delta's log, such as a drop.
+  private val answered: JMap[String, RestAnswer] = Collections.synchronizedMap(
+    new JLinkedHashMap[String, RestAnswer] {
+      override def removeEldestEntry(eldest: JMap.Entry[String, RestAnswer]): Boolean =
+        size > MostAnswered
+    }
+  )
 
   private def nowhere(request: RestRequest): RestAnswer =
     if (request.path.headOption.contains("v1"))
@@ -70,9 +89,12 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
           wanted == part || wanted.startsWith("{") && part.nonEmpty
         }
       Option.when(fits) {
-        pattern.zip(request.path).collect {
-          case (wanted, part) if wanted.startsWith("{") => wanted.drop(1).dropRight(1) -> part
-        }.toMap
+        pattern
+          .zip(request.path)
+          .collect {
+            case (wanted, part) if wanted.startsWith("{") => wanted.drop(1).dropRight(1) -> part
+          }
+          .toMap
       }
     }
   }
@@ -150,7 +172,7 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     ),
     new Route(Endpoint.V1_UPDATE_TABLE)((request, names) => {
       val wanted = RestBodies.updateTable(request.body)
-      inLine(table(names))(answer(update(table(names), wanted)))
+      inLine(table(names))(answer(update(table(names), wanted, request)))
     }),
     new Route(Endpoint.V1_DELETE_TABLE)((request, names) =>
       inLine(table(names)) {
@@ -172,7 +194,7 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       wanted.tableChanges.asScala.toSeq match {
         case Seq(change) if change.identifier != null =>
           inLine(change.identifier) {
-            answer(update(change.identifier, change)).copy(status = 204, body = None)
+            answer(update(change.identifier, change, request)).copy(status = 204, body = None)
           }
         case Seq(_) => throw new IllegalArgumentException("The changed table is not named")
         case all    =>
@@ -190,7 +212,8 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     new Route(Endpoint.create("GET", "/health"))((_, _) => now()(health))
   )
 
-  // What is not below {prefix} is known to all clients.
+  // What is not below {prefix} is known to all clients. Keys of requests are not asked for: each is
+  // an entry in the state of the Delta table for ever, and snapshots are known by their ids anyway.
   private lazy val config: String = {
     val endpoints = routes.map(_.offered).filter(_.path.contains("{prefix}"))
     ConfigResponseParser.toJson(ConfigResponse.builder().withEndpoints(endpoints.asJava).build())
@@ -224,7 +247,10 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       throw new NoSuchNamespaceException("Namespace does not exist: %s", namespace)
 
   private def nameable(names: String*): Unit =
-    names.flatMap(served.wrongName).headOption.foreach(why => throw new IllegalArgumentException(why))
+    names
+      .flatMap(served.wrongName)
+      .headOption
+      .foreach(why => throw new IllegalArgumentException(why))
 
   private def inside(namespace: Namespace, location: String): Unit = {
     val folders = served.folders(namespace)
@@ -278,33 +304,52 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     catch { case _: NoSuchTableException => None }
 
   // A client that got no answer asks again, and is not to be told that somebody was faster.
-  private def update(wanted: TableIdentifier, request: UpdateTableRequest): LoadTableResponse = {
-    val isCreate =
-      request.requirements.asScala.exists(_.isInstanceOf[UpdateRequirement.AssertTableDoesNotExist])
-    if (isCreate) {
+  private def update(
+      wanted: TableIdentifier,
+      change: UpdateTableRequest,
+      request: RestRequest
+  ): LoadTableResponse = {
+    val isKnown = request.header("Idempotency-Key").exists(served.isCommitted(wanted, _))
+    def isDone(table: Table) = isKnown || isRepeated(change, metadata(table))
+    if (change.requirements.asScala.exists(_.isInstanceOf[AssertTableDoesNotExist])) {
       existing(wanted.namespace)
       nameable(wanted.name)
       there(wanted) match {
-        case Some(table) if isRepeated(request, metadata(table)) => response(metadata(table))
-        case Some(_)                                             =>
-          throw new AlreadyExistsException("Table already exists: %s", wanted)
-        case None =>
+        case Some(table) if isDone(table) => response(metadata(table))
+        case Some(_) => throw new AlreadyExistsException("Table already exists: %s", wanted)
+        case None    =>
           Progress.current.stage = Progress.Applying
-          CatalogHandlers.updateTable(catalog, wanted, request)
+          val defined = definition(change)
+          inside(wanted.namespace, defined.location)
+          CatalogHandlers.updateTable(new Defined(catalog, defined), wanted, change)
       }
     } else {
       val table = existing(wanted)
-      if (isRepeated(request, metadata(table))) response(metadata(table))
+      if (isDone(table)) response(metadata(table))
       else {
         Progress.current.stage = Progress.Applying
-        CatalogHandlers.updateTable(new Loaded(table), wanted, request)
+        CatalogHandlers.updateTable(new Loaded(table), wanted, change)
       }
     }
   }
 
+  /** What a request makes of nothing. */
+  private def definition(change: UpdateTableRequest): TableMetadata = {
+    val updates = change.updates.asScala
+    val builder = updates
+      .collectFirst { case upgrade: MetadataUpdate.UpgradeFormatVersion => upgrade.formatVersion }
+      .fold(TableMetadata.buildFromEmpty())(version => TableMetadata.buildFromEmpty(version))
+    updates.foreach(_.applyTo(builder))
+    val made = builder.build()
+    if (made.location == null) throw new IllegalArgumentException("The new table has no location")
+    made
+  }
+
   private def isRepeated(request: UpdateTableRequest, there: TableMetadata): Boolean = {
     val updates = request.updates.asScala.toSeq
-    val ids = updates.collect { case added: MetadataUpdate.AddSnapshot => added.snapshot.snapshotId }
+    val ids = updates.collect { case added: MetadataUpdate.AddSnapshot =>
+      added.snapshot.snapshotId
+    }
     val uuids = updates.collect { case assigned: MetadataUpdate.AssignUUID => assigned.uuid }
     (ids.nonEmpty || uuids.nonEmpty) && ids.forall(there.snapshot(_) != null) &&
     uuids.forall(_ == there.uuid)
@@ -350,10 +395,33 @@ private[rest] object CatalogRoutes {
   // Between the levels of a namespace in a path.
   private val Separator = "\u001f"
 
+  private val Changing = Set("POST", "DELETE")
+
+  private val MostAnswered = 10000
+
   /** One table that is loaded already: it is not read twice for a request. */
-  private final class Loaded(table: Table) extends Catalog {
+  private final class Loaded(table: Table) extends OneTable {
 
     override def loadTable(wanted: TableIdentifier): Table = table
+  }
+
+  /**
+   * A table that is to be made, of which Iceberg's handler would else say that it has no columns.
+   */
+  private final class Defined(catalog: Catalog, metadata: TableMetadata) extends OneTable {
+
+    override def loadTable(wanted: TableIdentifier): Table = catalog.loadTable(wanted)
+
+    override def buildTable(wanted: TableIdentifier, empty: Schema): Catalog.TableBuilder =
+      catalog
+        .buildTable(wanted, metadata.schema)
+        .withPartitionSpec(metadata.spec)
+        .withSortOrder(metadata.sortOrder)
+        .withLocation(metadata.location)
+        .withProperties(metadata.properties)
+  }
+
+  private abstract class OneTable extends Catalog {
 
     override def listTables(namespace: Namespace): JList[TableIdentifier] = JList.of()
 

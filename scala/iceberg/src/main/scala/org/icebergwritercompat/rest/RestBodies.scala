@@ -28,9 +28,9 @@ private[rest] object RestBodies {
   private def parsed[T](body: String)(parse: String => T): T =
     try parse(body)
     catch {
-      case malformed: Malformed   => throw malformed
-      case _: StackOverflowError  => throw new Malformed("The JSON is nested too deeply", null)
-      case NonFatal(e)            =>
+      case malformed: Malformed  => throw malformed
+      case _: StackOverflowError => throw new Malformed("The JSON is nested too deeply", null)
+      case NonFatal(e)           =>
         val why = String.valueOf(e.getMessage).linesIterator.nextOption().getOrElse("")
         throw new Malformed(s"The body of the request cannot be understood: $why", e)
     }
@@ -38,7 +38,7 @@ private[rest] object RestBodies {
   private def tree[T](body: String)(read: ObjectNode => T): T = parsed(body) { text =>
     mapper.readTree(text) match {
       case json: ObjectNode => read(json)
-      case _                => throw new Malformed("The body of the request is no JSON object", null)
+      case _ => throw new Malformed("The body of the request is no JSON object", null)
     }
   }
 
@@ -60,7 +60,9 @@ private[rest] object RestBodies {
       .withName(text(json, "name"))
       .withSchema(schema)
       .setProperties(texts(json, "properties"))
-    present(json, "location").foreach(location => builder.withLocation(asText("location", location)))
+    present(json, "location").foreach(location =>
+      builder.withLocation(asText("location", location))
+    )
     present(json, "partition-spec").foreach { spec =>
       builder.withPartitionSpec(PartitionSpecParser.fromJson(schema, withId(spec, "spec-id")))
     }
@@ -135,7 +137,7 @@ private[rest] object RestBodies {
     Seq("updated" -> answer.updated, "removed" -> answer.removed, "missing" -> answer.missing)
       .foreach { case (name, keys) =>
         val all = json.putArray(name)
-        Option(keys).foreach(_.forEach(key => { all.add(key); () }))
+        Option(keys).foreach(_.forEach { key => all.add(key); () })
       }
     json.toString
   }

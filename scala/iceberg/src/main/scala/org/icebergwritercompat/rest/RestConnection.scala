@@ -84,7 +84,7 @@ private[rest] final class RestConnection(
             case _                                    => ()
           }
           message match {
-            case _: LastHttpContent if head != null => complete(context)
+            case _: LastHttpContent if head != null      => complete(context)
             case _ if thrownAway > 4L * limits.bodyBytes =>
               context.close()
             case _ => context.read()

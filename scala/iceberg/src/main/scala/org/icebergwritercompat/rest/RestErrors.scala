@@ -23,10 +23,12 @@ private[rest] object RestErrors {
     case (_, e: CommitStateUnknownException)           => unknown(e)
     case (_, e: IcebergWriterCompatException)          =>
       known(400, "ValidationException", e.in(Rendering.Sql).getMessage)
-    case (_, e: NotAuthorizedException)                           => known(401, e)
+    case (_, e: NotAuthorizedException)                                   => known(401, e)
     case (_, e @ (_: NoSuchTableException | _: NoSuchNamespaceException)) => known(404, e)
-    case (_, e @ (_: AlreadyExistsException | _: CommitFailedException |
-        _: NamespaceNotEmptyException)) =>
+    case (
+          _,
+          e @ (_: AlreadyExistsException | _: CommitFailedException | _: NamespaceNotEmptyException)
+        ) =>
       known(409, e)
     case (_, e @ (_: ValidationException | _: IllegalArgumentException)) => known(400, e)
     case (_, e: UnsupportedOperationException)                           => known(406, e)

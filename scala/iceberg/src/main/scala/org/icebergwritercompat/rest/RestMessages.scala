@@ -50,9 +50,12 @@ private[rest] object RestAnswer {
  *   the table that it is about
  * @param line
  *   whether it changes that table: such requests are worked on one after the other, in their order
+ * @param key
+ *   what its client knows it by, and may send it with again
  */
 private[rest] final case class Prepared(
     table: Option[TableIdentifier],
     line: Boolean,
-    run: () => RestAnswer
+    run: () => RestAnswer,
+    key: Option[String] = None
 )

@@ -107,7 +107,14 @@ final class RestServer private (served: Served, settings: RestSettings) extends 
           channel.pipeline
             .addLast(new HttpServerCodec(limits.lineBytes, limits.headerBytes, 64 << 10))
             .addLast(new FlowControlHandler)
-            .addLast(new RestConnection(limits, refusal, (what, no) => log(s"$what ${no.status} 0 ms"), answer))
+            .addLast(
+              new RestConnection(
+                limits,
+                refusal,
+                (what, no) => log(s"$what ${no.status} 0 ms"),
+                answer
+              )
+            )
           ()
         }
     })
@@ -171,7 +178,7 @@ final class RestServer private (served: Served, settings: RestSettings) extends 
           case Right(prepared) =>
             def work(): Unit = {
               val result = guarded(progress) {
-                Progress.of(progress)(served.within(prepared.run()))
+                Progress.of(progress)(served.within(prepared.key)(prepared.run()))
               }
               finish(Some(prepared), result.merge)
             }
@@ -251,7 +258,8 @@ object RestServer {
 
   // A name that somebody else may resolve to this machine is not one of them.
   private def isHere(header: String): Boolean = Option(header).exists { host =>
-    val name = if (host.startsWith("[")) host.takeWhile(_ != ']').drop(1) else host.takeWhile(_ != ':')
+    val name =
+      if (host.startsWith("[")) host.takeWhile(_ != ']').drop(1) else host.takeWhile(_ != ':')
     name.equalsIgnoreCase("localhost") || name == "::1" || name.matches("127(\\.\\d{1,3}){3}")
   }
 }

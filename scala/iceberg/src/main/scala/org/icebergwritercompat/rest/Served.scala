@@ -8,8 +8,16 @@ trait Served {
   /** The tables. Those that it loads have [[WatchedOperations]]. */
   def catalog: Catalog with SupportsNamespaces
 
-  /** Runs what needs the tables where they are, on any thread. */
-  def within[T](body: => T): T
+  /**
+   * Runs what needs the tables where they are, on any thread.
+   *
+   * @param key
+   *   what the client knows the request by; the commit that is made for it is found by it
+   */
+  def within[T](key: Option[String])(body: => T): T
+
+  /** Whether a commit of a table was made for the request with a key. */
+  def isCommitted(table: TableIdentifier, key: String): Boolean
 
   /** Whether the tables can be reached at all. */
   def isAlive: Boolean

@@ -36,7 +36,9 @@ private[rest] final class Waiting(limits: RestLimits) {
   /** Runs something soon. */
   def run(task: Runnable): Unit = pool.execute(task)
 
-  /** Runs something when all that came before it in the line is done; returns at once or after it. */
+  /**
+   * Runs something when all that came before it in the line is done; returns at once or after it.
+   */
   def inLine(line: String)(task: Runnable): Unit = {
     val isFirst = lines.synchronized {
       lines.get(line) match {

@@ -48,7 +48,9 @@ final class InMemoryServed extends Served {
     made
   }
 
-  override def within[T](body: => T): T = body
+  override def within[T](key: Option[String])(body: => T): T = body
+
+  override def isCommitted(table: TableIdentifier, key: String): Boolean = false
 
   override def isAlive: Boolean = true
 

@@ -1,6 +1,10 @@
 package org.icebergwritercompat.rest
 
-import org.apache.iceberg.exceptions.{CommitFailedException, NoSuchTableException, ValidationException}
+import org.apache.iceberg.exceptions.{
+  CommitFailedException,
+  NoSuchTableException,
+  ValidationException
+}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -163,8 +167,12 @@ class RestServerSuite extends AnyFunSuite {
 
   test("requests that come at once on a connection are answered one after the other") {
     running() { (server, _) =>
-      val answers = raw(server, health + "GET /nowhere HTTP/1.1\r\n" +
-        s"Authorization: Bearer $token\r\n\r\n" + health, answers = 3)
+      val answers = raw(
+        server,
+        health + "GET /nowhere HTTP/1.1\r\n" +
+          s"Authorization: Bearer $token\r\n\r\n" + health,
+        answers = 3
+      )
       val codes = "HTTP/1.1 (\\d+)".r.findAllMatchIn(answers).map(_.group(1)).toSeq
       assert(codes == Seq("200", "404", "200"))
     }
@@ -252,7 +260,8 @@ class RestServerSuite extends AnyFunSuite {
     leave.countDown()
     stopping()
     assert(last().statusCode == 200)
-    val metadata = served.catalog.loadTable(org.apache.iceberg.catalog.TableIdentifier.of("db", "a"))
+    val metadata =
+      served.catalog.loadTable(org.apache.iceberg.catalog.TableIdentifier.of("db", "a"))
     assert(metadata.properties.get("k") == "1")
   }
 
@@ -304,8 +313,9 @@ class RestServerSuite extends AnyFunSuite {
   private def selfSigned(folder: Path): (File, File, SSLContext) = {
     val store = folder.resolve("store.p12")
     val keytool = Path.of(sys.props("java.home"), "bin", "keytool").toString
-    val command = Seq(keytool, "-genkeypair", "-keyalg", "EC", "-alias", "a", "-dname", "CN=127.0.0.1") ++
-      Seq("-ext", "SAN=ip:127.0.0.1", "-storepass", "secret", "-keystore", store.toString)
+    val command =
+      Seq(keytool, "-genkeypair", "-keyalg", "EC", "-alias", "a", "-dname", "CN=127.0.0.1") ++
+        Seq("-ext", "SAN=ip:127.0.0.1", "-storepass", "secret", "-keystore", store.toString)
     assert(new ProcessBuilder(command: _*).start().waitFor(60, TimeUnit.SECONDS))
     val keys = KeyStore.getInstance("PKCS12")
     Using.resource(Files.newInputStream(store))(keys.load(_, "secret".toCharArray))
