@@ -169,7 +169,9 @@ class RepeatedRequestSuite extends ClientSuite {
     refused()
     // Delta has made it.
     val ofDelta = managed()
-    sql(s"CREATE TABLE ${ofDelta.name} (id BIGINT, l ARRAY<STRING>) USING delta TBLPROPERTIES ($on)")
+    sql(
+      s"CREATE TABLE ${ofDelta.name} (id BIGINT, l ARRAY<STRING>) USING delta TBLPROPERTIES ($on)"
+    )
     new SessionTables().drop(id(ofDelta), purge = false)
     intercept[AlreadyExistsException](begun(ofDelta, 2L).commitTransaction())
     assert(spark.read.format("delta").load(ofDelta.folder.toString).count() == 0)
