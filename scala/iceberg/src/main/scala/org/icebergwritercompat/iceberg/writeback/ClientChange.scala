@@ -260,6 +260,7 @@ final class ClientChange(table: String) {
     val after = updated.properties.asScala.toMap
     val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
       ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
+      !base.exists(followsColumn(key, _, updated)) &&
       // What it is published with anyway may be said.
       !after.get(key).exists(ClientProperties.steering(key).contains)
     }
@@ -275,6 +276,20 @@ final class ClientChange(table: String) {
       )
     }
   }
+
+  // Iceberg's library takes a property of a column along when the column is renamed or dropped.
+  private def followsColumn(key: String, base: TableMetadata, updated: TableMetadata): Boolean =
+    ClientProperties.columnOf(key).exists { name =>
+      def column(of: TableMetadata) = Option(of.schema.findField(name)).map(_.fieldId)
+      def nameOf(id: Int, of: TableMetadata) = Option(of.schema.findColumnName(id))
+      Option(updated.properties.get(key)) match {
+        case None        => column(base).exists(!nameOf(_, updated).contains(name))
+        case Some(value) =>
+          column(updated)
+            .flatMap(nameOf(_, base))
+            .exists(was => base.property(ClientProperties.ofColumn(was), null) == value)
+      }
+    }
 
   private def changedProperties(
       base: Option[TableMetadata],

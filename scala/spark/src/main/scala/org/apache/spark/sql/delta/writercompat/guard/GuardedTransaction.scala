@@ -583,6 +583,9 @@ class GuardedTransaction(
       change.foreach(checkChange)
     } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
 
+  /** Checks what the table is to be by now, as the commit will. */
+  private[writercompat] def checkDefinition(): Unit = checkTable(ChangeKind.Ordinary)
+
   private var accepted: Option[TableState] = None
 
   /** Checks the new version once, before files are written for it. */

@@ -59,7 +59,9 @@ private[writercompat] final class SparkDeltaSink(
       if (isNew && snapshot.version >= 0) None
       else
         try {
-          define(proposed, snapshot, start(snapshot))
+          val transaction = start(snapshot)
+          define(proposed, snapshot, transaction)
+          transaction.checkDefinition()
           None
         } catch {
           case NonFatal(e) =>
