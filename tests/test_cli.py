@@ -35,7 +35,7 @@ def test_version() -> None:
 
 def test_help() -> None:
     listed = run("--help").stdout
-    switches = ("enable", "disable", "is-enabled")
+    switches = ("enable", "disable", "is-enabled", "serve")
     for command in (*REPORTS, "would-break", "explain", *switches, "publish", "status", "prove"):
         assert f"\n  {command} " in listed
         shown = run(command, "--help").stdout
@@ -81,6 +81,11 @@ def test_help() -> None:
         ["would-break", "--table", "t"],
         ["would-break", "ALTER TABLE t", "--table", "t", "--columns", "a INT"],
         ["explain", "C7", "--output", "html"],
+        ["serve", "--path", "db.t"],
+        ["serve", "--port", "65536"],
+        ["serve", "--token-file", "no-such-file"],
+        ["serve", "--token-file", os.devnull],
+        ["serve", "--tls-cert", os.devnull],
     ],
 )
 def test_wrong_usage(arguments: list[str]) -> None:

@@ -66,6 +66,7 @@ from iceberg_writer_compat.report import (
     Step,
     TableError,
 )
+from iceberg_writer_compat.serving import CatalogServer, serve
 from iceberg_writer_compat.session import (
     configure_spark_with_iceberg_writer_compat,
     maven_coordinate,
@@ -81,6 +82,7 @@ from iceberg_writer_compat.tables import (
 
 __all__ = [
     "Audit",
+    "CatalogServer",
     "Check",
     "Column",
     "Difference",
@@ -134,6 +136,7 @@ __all__ = [
     "prove",
     "publish",
     "rules",
+    "serve",
     "status",
     "tables_in",
     "verify",

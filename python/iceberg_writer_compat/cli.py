@@ -6,14 +6,16 @@ import errno
 import json
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 import click
 from py4j.protocol import Py4JError
@@ -23,7 +25,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _html, _jvm, _log_store, _text, checks, proving
+from iceberg_writer_compat import _html, _jvm, _log_store, _text, checks, proving, serving
 from iceberg_writer_compat.tables import contract_of
 
 _DEFAULT_CONTRACT = "icebergWriterCompatV1"
@@ -31,6 +33,9 @@ _DEFAULT_CONTRACT = "icebergWriterCompatV1"
 _REFUSED = 1
 _FAILED = 2
 _INTERRUPTED = 130
+
+_TOKEN = "ICEBERG_WRITER_COMPAT_TOKEN"
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 _ERRORS = (compat.IcebergWriterCompatError, PySparkException, Py4JError)
 
@@ -50,6 +55,7 @@ def _examples(*commands: str) -> str:
         "iceberg-writer-compat enable db.orders",
         "iceberg-writer-compat publish db.orders",
         "iceberg-writer-compat prove db.orders",
+        "iceberg-writer-compat serve --path db.orders=/data/orders",
     )
 )
 @click.version_option(compat.__version__, package_name="iceberg-writer-compat")
@@ -73,6 +79,13 @@ def _setting(entry: str) -> tuple[str, str]:
     if not key or not equals:
         raise click.BadParameter(f"{entry!r} is not KEY=VALUE.", param_hint="--conf")
     return key, value
+
+
+def _folder(entry: str) -> tuple[str, str]:
+    name, equals, folder = entry.partition("=")
+    if not name or not equals or not folder:
+        raise click.BadParameter(f"{entry!r} is not NAMESPACE.TABLE=FOLDER.", param_hint="--path")
+    return name, folder
 
 
 _Run: TypeAlias = Callable[..., int]
@@ -937,3 +950,88 @@ def prove(
     if not _write(proof, str(proof), form, html_file):
         return _FAILED
     return 0 if proof.proven else _REFUSED
+
+
+@_command(
+    "serve",
+    "iceberg-writer-compat serve --path db.orders=/data/orders",
+    "iceberg-writer-compat serve --host 0.0.0.0 --token-file /etc/catalog/token"
+    " --tls-cert server.pem --tls-key key.pem",
+    "iceberg-writer-compat serve --conf spark.sql.catalogImplementation=hive",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8181,
+    show_default=True,
+    help="The port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="The file with the token that clients have to send; otherwise the environment variable "
+    f"{_TOKEN} is looked at. Without a token only this machine can be listened to.",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The certificate of the server, in PEM.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The key of the certificate, in PEM (PKCS#8).",
+)
+@click.option(
+    "--path",
+    "paths",
+    multiple=True,
+    metavar="NAMESPACE.TABLE=FOLDER",
+    callback=lambda _context, _parameter, entries: dict(map(_folder, entries)),
+    help="Offer the Delta table in a folder under a name; may be repeated.",
+)
+@_session_options
+def serve(
+    host: str,
+    port: int,
+    token_file: TextIO | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    paths: dict[str, str],
+    settings: dict[str, str],
+) -> int:
+    """Offer Delta tables to Iceberg clients by URL, as an Iceberg REST catalog.
+
+    Clients see the tables with the feature in the catalog of the Spark session, and those of
+    --path; each of their commits is one commit of Delta. Requests are printed, one line each. The
+    server stops on SIGTERM and Ctrl-C, after the commits that are being made.
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key are given together or not at all.")
+    token = os.environ.get(_TOKEN) if token_file is None else token_file.read()
+    if token is not None and not token.strip():
+        raise click.UsageError("The token is empty.")
+    asked = threading.Event()
+    before = [signal.signal(kind, lambda *_: asked.set()) for kind in _STOPPING]
+    spark = _session(settings)
+    try:
+        with serving.started(
+            spark, host, port, token, tls_cert, tls_key, paths, prints=True
+        ) as server:
+            click.echo(f"Iceberg REST catalog at {server.uri}")
+            if token is None:
+                click.echo("Without a token only this machine is answered.", err=True)
+            sys.stdout.flush()
+            # A wait without end would not let Python run its handlers of signals.
+            while not asked.wait(timeout=1):
+                pass
+    finally:
+        for kind, handler in zip(_STOPPING, before, strict=True):
+            signal.signal(kind, handler)
+        if asked.is_set():
+            spark.stop()
+    return 0

@@ -4,7 +4,11 @@ import org.apache.iceberg._
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.iceberg.exceptions.{NoSuchTableException, ValidationException}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
-import org.apache.spark.sql.delta.writercompat.writeback.{DeltaTableOperations, SessionTables}
+import org.apache.spark.sql.delta.writercompat.writeback.{
+  ClientRequest,
+  DeltaTableOperations,
+  SessionTables
+}
 
 import java.util.{HashMap => JHashMap, List => JList, Map => JMap, Set => JSet}
 import scala.jdk.CollectionConverters._
@@ -45,6 +49,13 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
   override protected def defaultWarehouseLocation(table: TableIdentifier): String =
     tables.defaultLocation(table).toString
 
+  /**
+   * Whether a commit of the table was made for a request. Who serves requests asks this first: what
+   * a request requires of a table need not hold any more once it was committed.
+   */
+  def isCommitted(table: TableIdentifier, request: ClientRequest): Boolean =
+    isValidIdentifier(table) && operations(table).isCommitted(request)
+
   override def listTables(namespace: Namespace): JList[TableIdentifier] =
     tables.guarded(namespace).asJava
 
@@ -76,7 +87,13 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
     )
 
   override def buildTable(table: TableIdentifier, schema: Schema): Catalog.TableBuilder =
-    new CheckedBuilder(super.buildTable(table, schema), operations(table), schema)
+    new CheckedBuilder(
+      super.buildTable(table, schema),
+      operations(table),
+      schema,
+      defaultWarehouseLocation(table),
+      () => loadTable(table)
+    )
 
   override def createNamespace(namespace: Namespace, properties: JMap[String, String]): Unit =
     tables.createDatabase(namespace, properties.asScala.toMap)
@@ -101,11 +118,20 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
   }
 }
 
-/** Refuses a table that cannot be one of Delta before a client writes files for it. */
+/**
+ * Refuses a table that cannot be one of Delta before a client writes files for it.
+ *
+ * @param place
+ *   where it is to be, unless the client says otherwise
+ * @param made
+ *   the table, if it is there
+ */
 private final class CheckedBuilder(
     builder: Catalog.TableBuilder,
     operations: DeltaTableOperations,
-    schema: Schema
+    schema: Schema,
+    place: String,
+    made: () => Table
 ) extends Catalog.TableBuilder {
 
   private var spec = PartitionSpec.unpartitioned
@@ -146,7 +172,9 @@ private final class CheckedBuilder(
     this
   }
 
-  override def create(): Table = checked(None)(builder.create())
+  override def create(): Table =
+    if (ClientRequest.current.exists(operations.isCommitted)) made()
+    else checked(None)(builder.create())
 
   override def createTransaction(): Transaction = checked(None)(builder.createTransaction())
 
@@ -163,7 +191,7 @@ private final class CheckedBuilder(
         val place = location.getOrElse(known.location)
         known.buildReplacement(schema, spec, order, place, properties)
       case None =>
-        TableMetadata.newTableMetadata(schema, spec, order, location.getOrElse("/"), properties)
+        TableMetadata.newTableMetadata(schema, spec, order, location.getOrElse(place), properties)
     }
     operations.check(base, wanted)
     make

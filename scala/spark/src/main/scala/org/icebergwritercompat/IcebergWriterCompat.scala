@@ -18,7 +18,13 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, 
 import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.publish.PublishWay
 
-import java.util.{List => JList}
+import org.icebergwritercompat.rest.{RestServer, RestSettings}
+import org.slf4j.LoggerFactory
+
+import java.io.File
+import java.time.Instant
+import java.time.temporal.ChronoUnit
+import java.util.{List => JList, Map => JMap}
 import scala.jdk.CollectionConverters._
 
 /**
@@ -186,6 +192,44 @@ object IcebergWriterCompat {
    * called before a session is stopped.
    */
   def awaitPublishing(): Boolean = PublishHook.drain()
+
+  /**
+   * Starts an Iceberg REST catalog over the Delta tables of a session.
+   *
+   * @param token
+   *   what clients have to send; null for none, and then only this machine is listened to
+   * @param certificate
+   *   the file with the certificates, in PEM; null for HTTP without TLS
+   * @param key
+   *   the file with the key of the certificate, in PEM
+   * @param folders
+   *   folders with Delta tables, by the name that each is offered as
+   * @param prints
+   *   whether requests are printed to standard output; otherwise they are logged
+   */
+  def serve(
+      spark: SparkSession,
+      host: String,
+      port: Int,
+      token: String,
+      certificate: String,
+      key: String,
+      folders: JMap[String, String],
+      prints: Boolean
+  ): RestServer = active(spark) {
+    IcebergLibrary.needed {
+      IcebergLibrary.require()
+      val served = new ServedSession(spark)
+      folders.asScala.foreach { case (table, folder) => served.offer(table, folder) }
+      val log: String => Unit =
+        if (prints) line => println(s"${Instant.now().truncatedTo(ChronoUnit.MILLIS)} $line")
+        else requests.info(_)
+      val tls = Option(certificate).map(file => (new File(file), new File(key)))
+      RestServer.start(served, RestSettings(host, port, Option(token), tls, log))
+    }
+  }
+
+  private val requests = LoggerFactory.getLogger("org.icebergwritercompat.rest.requests")
 
   /** The content of Iceberg metadata, as JSON; null means the metadata published last. */
   def published(spark: SparkSession, table: String, location: String): String =

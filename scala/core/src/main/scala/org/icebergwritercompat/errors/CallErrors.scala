@@ -38,6 +38,18 @@ private[errors] trait CallErrors {
       Map("function" -> function, "parameters" -> parameters)
     )
 
+  /** The answer where a REST catalog cannot be started, with the reason as sub-condition. */
+  def serverNotStarted(
+      reason: String,
+      parameters: Map[String, String],
+      cause: Throwable = null
+  ): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      s"ICEBERG_WRITER_COMPAT_SERVER_NOT_STARTED.$reason",
+      parameters,
+      cause
+    )
+
   /** The answer where others commit faster than the table can be looked at. */
   def tooBusy(table: String, attempts: Int): IcebergWriterCompatException =
     new IcebergWriterCompatException(

@@ -38,7 +38,7 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
   ): Option[Seq[Snapshot]] = Try {
     val made = client.snapshots.map(SnapshotParser.fromJson)
     Option
-      .when(follows(prepared, client, made) && isSame(prepared, commit, made.last)) {
+      .when(follows(prepared, client, made) && isSame(prepared, commit, totals, made.last)) {
         made.init.map(published(_, prepared, Nil)) :+
           published(made.last, prepared, notes(commit, totals))
       }
@@ -55,11 +55,18 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
     made.forall(snapshot => prepared.snapshot(snapshot.snapshotId) == null)
   }
 
-  private def isSame(prepared: TableMetadata, commit: DeltaCommit, last: Snapshot): Boolean = {
+  private def isSame(
+      prepared: TableMetadata,
+      commit: DeltaCommit,
+      totals: FileTotals,
+      last: Snapshot
+  ): Boolean = {
     val difference = LiveDifference.of(prepared, Option(prepared.currentSnapshot), Some(last), io)
+    // A commit that leaves nothing of what came before may be the first that is published.
+    val isAll = prepared.currentSnapshot == null && totals.files.contains(commit.added.size.toLong)
     difference.twice.isEmpty && last.deleteManifests(io).isEmpty &&
     keys(difference.added.map(_.location)) == logged(commit.added.map(_.path)) &&
-    keys(difference.removed.map(_.location)) == logged(commit.removed.map(_.path))
+    (isAll || keys(difference.removed.map(_.location)) == logged(commit.removed.map(_.path)))
   }
 
   private def logged(files: Seq[String]): Set[String] = keys(files.map(paths.location))

@@ -106,7 +106,9 @@ private[publish] final class MetadataCommit(
     if (version.commit.isEmpty) prepared.removeProperties(java.util.Set.of(DeltaCommitProperty))
     if (snapshot.isEmpty) base.foreach(stepBack(_, prepared, common))
     before.foreach { made =>
-      prepared.addSnapshot(dated(base, made, made.timestampMillis))
+      // The clock of a client may be ahead.
+      val time = math.min(made.timestampMillis, version.timestamp)
+      prepared.addSnapshot(dated(base, made, time))
     }
     snapshot.foreach { made =>
       prepared.setBranchSnapshot(dated(base, made, version.timestamp), SnapshotRef.MAIN_BRANCH)

@@ -47,18 +47,21 @@ object PublishRefusals {
       newest: TableAtVersion
   ): Option[IcebergWriterCompatException] = {
     val folder = source.root.toUri.getPath
-    folder.find(c => c < ' ' || "#?\"".contains(c)).map { character =>
+    unreadable(folder).map { case (shown, character) =>
       IcebergWriterCompatException.notPublishable(
         "FOLDER",
-        Map(
-          "table" -> source.name,
-          "folder" -> folder.map(c => if (c < ' ') '\uFFFD' else c),
-          "character" -> (if (character < ' ') f"U+${character.toInt}%04X" else s"$character")
-        ),
+        Map("table" -> source.name, "folder" -> shown, "character" -> character),
         contractOf(newest)
       )
     }
   }
+
+  /** A character that no metadata can spell in the path of a folder, and the path as text. */
+  private[iceberg] def unreadable(folder: String): Option[(String, String)] =
+    folder.find(c => c < ' ' || "#?\"".contains(c)).map { character =>
+      folder.map(c => if (c < ' ') '\uFFFD' else c) ->
+        (if (character < ' ') f"U+${character.toInt}%04X" else s"$character")
+    }
 
   /** The refusal where a newer version is published than the log has. */
   private[publish] def ahead(

@@ -101,10 +101,11 @@ private[publish] final class PublishRun(
         }
     }
 
-  // A table that an Iceberg client has made begins with the client's snapshots.
+  // A table that an Iceberg client has made begins with the client's snapshots; in version 1 if the
+  // client has taken over what another one had begun.
   private def begun(newest: TableAtVersion): Published = {
     val first = Option
-      .when(newest.number == 0)(source.commits(0, newest))
+      .when(newest.number <= 1)(source.commits(newest.number, newest))
       .flatMap(_.nextOption())
       .filter(_.client.isDefined)
     val rules = rulesOf(newest)

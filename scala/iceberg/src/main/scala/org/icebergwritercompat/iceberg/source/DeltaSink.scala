@@ -52,7 +52,7 @@ final case class ProposedCommit(
  * What a table is to be.
  *
  * @param id
- *   the id of a new table; that of an existing one stays
+ *   the id of the table, another one only where nobody has seen the one that it has
  * @param schema
  *   with ids and physical names at every depth
  * @param maxColumnId

@@ -7,6 +7,7 @@ import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
+import org.icebergwritercompat.iceberg.publish.PublishRefusals
 import org.icebergwritercompat.iceberg.source._
 import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory}
 import org.icebergwritercompat.iceberg.translate.{DataFilePaths, DeltaSchemas, PartitionValues}
@@ -43,9 +44,11 @@ final class ClientChange(table: String) {
       .apply[() => Option[IcebergWriterCompatException]](
         () => formatVersion(base, updated),
         () => identity(base, updated),
+        () => folder(base, updated),
         () => columnTypes(updated),
         () => identifierFields(updated),
         () => partitioning(base, updated),
+        () => partitionTypes(updated),
         () => sortOrder(updated),
         () => properties(base, updated)
       )
@@ -83,16 +86,11 @@ final class ClientChange(table: String) {
           }
       }
       .map { case (added, removed) =>
-        val (set, unset) = changedProperties(base, updated)
         val made = newSnapshots(base, updated)
-        ProposedCommit(
-          operation(base, updated, made),
-          definition(base, updated, known),
-          set.map { case (key, value) => s"${TableDefinition.ClientPrefix}$key" -> value },
-          unset.map(key => s"${TableDefinition.ClientPrefix}$key"),
-          added,
-          removed,
-          Option.when(made.nonEmpty)(
+        withoutFiles(base, updated, known, made).copy(
+          added = added,
+          removed = removed,
+          client = Option.when(made.nonEmpty)(
             ClientSnapshots(
               updated.uuid,
               base.flatMap(current).map(_.snapshotId),
@@ -101,6 +99,29 @@ final class ClientChange(table: String) {
           )
         )
       }
+
+  /** The commit without its files: what the table is to be. */
+  def defined(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      known: Option[TableDefinition]
+  ): Either[IcebergWriterCompatException, ProposedCommit] =
+    refusal(base, updated).toLeft(withoutFiles(base, updated, known, Nil))
+
+  private def withoutFiles(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      known: Option[TableDefinition],
+      made: Seq[Snapshot]
+  ): ProposedCommit = {
+    val (set, unset) = changedProperties(base, updated)
+    ProposedCommit(
+      operation(base, updated, made),
+      definition(base, updated, known),
+      set.map { case (key, value) => s"${TableDefinition.ClientPrefix}$key" -> value },
+      unset.map(key => s"${TableDefinition.ClientPrefix}$key")
+    )
+  }
 
   private def definition(
       base: Option[TableMetadata],
@@ -166,6 +187,16 @@ final class ClientChange(table: String) {
     )
   }
 
+  // It could not be published, and be no table of Iceberg.
+  private def folder(
+      base: Option[TableMetadata],
+      updated: TableMetadata
+  ): Option[IcebergWriterCompatException] =
+    PublishRefusals.unreadable(place(updated)).filter(_ => base.isEmpty).map {
+      case (location, character) =>
+        refused("FOLDER", "location" -> location, "character" -> character)
+    }
+
   private def place(metadata: TableMetadata): String = new Path(metadata.location).toUri.getPath
 
   private def columnTypes(updated: TableMetadata): Option[IcebergWriterCompatException] =
@@ -208,6 +239,12 @@ final class ClientChange(table: String) {
       })
   }
 
+  private def partitionTypes(updated: TableMetadata): Option[IcebergWriterCompatException] =
+    updated.spec.fields.asScala
+      .flatMap(field => Option(updated.schema.findField(field.sourceId)))
+      .find(_.`type`.typeId == types.Type.TypeID.BINARY)
+      .map(column => refused("PARTITION_TYPE", "column" -> column.name))
+
   private def sortOrder(updated: TableMetadata): Option[IcebergWriterCompatException] =
     refusedIf(updated.sortOrder.isSorted)(
       "SORT_ORDER",
@@ -223,6 +260,7 @@ final class ClientChange(table: String) {
     val after = updated.properties.asScala.toMap
     val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
       ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
+      !base.exists(followsColumn(key, _, updated)) &&
       // What it is published with anyway may be said.
       !after.get(key).exists(ClientProperties.steering(key).contains)
     }
@@ -238,6 +276,20 @@ final class ClientChange(table: String) {
       )
     }
   }
+
+  // Iceberg's library takes a property of a column along when the column is renamed or dropped.
+  private def followsColumn(key: String, base: TableMetadata, updated: TableMetadata): Boolean =
+    ClientProperties.columnOf(key).exists { name =>
+      def column(of: TableMetadata) = Option(of.schema.findField(name)).map(_.fieldId)
+      def nameOf(id: Int, of: TableMetadata) = Option(of.schema.findColumnName(id))
+      Option(updated.properties.get(key)) match {
+        case None        => column(base).exists(!nameOf(_, updated).contains(name))
+        case Some(value) =>
+          column(updated)
+            .flatMap(nameOf(_, base))
+            .exists(was => base.property(ClientProperties.ofColumn(was), null) == value)
+      }
+    }
 
   private def changedProperties(
       base: Option[TableMetadata],
@@ -298,7 +350,14 @@ final class ClientChange(table: String) {
     val paths = new DataFilePaths(new Path(updated.location))
     val added = difference.added.map { file =>
       Try(paths.logged(file.location)).toOption match {
-        case None       => Left(refusedFile(file, "its path is none that Delta's log can have"))
+        case None =>
+          Left(
+            refusedFile(
+              file.location,
+              "its path is none that Delta's log can have",
+              "Write it below the folder of the table."
+            )
+          )
         case Some(path) => addedFile(updated, file, path, dataChange)
       }
     }
@@ -308,7 +367,11 @@ final class ClientChange(table: String) {
       .orElse(
         (difference.twice.headOption ++ live.diff(live.distinct) ++
           alreadyLive(updated, difference, live.toSet, io)).headOption.map { path =>
-          refused("DATA_FILE", "file" -> path, "found" -> "the table has it already")
+          refusedFile(
+            path,
+            "the table has it already",
+            "Leave it out; to have its rows twice, write them into another file."
+          )
         }
       )
       .toLeft(
@@ -327,19 +390,39 @@ final class ClientChange(table: String) {
   ): Either[IcebergWriterCompatException, AddedFile] = {
     val spec = updated.specsById.get(file.specId)
     if (file.format != FileFormat.PARQUET)
-      Left(refusedFile(file, s"it is ${file.format}, and Delta reads Parquet alone"))
+      Left(
+        refusedFile(
+          file.location,
+          s"it is ${file.format}, and Delta reads Parquet alone",
+          "Write its rows as Parquet, as write.format.default = parquet asks for."
+        )
+      )
     else if (spec.fields.asScala.map(_.sourceId) != updated.spec.fields.asScala.map(_.sourceId))
-      Left(refusedFile(file, "it was written for other partitions than the table has"))
+      Left(
+        refusedFile(
+          file.location,
+          "it was written for other partitions than the table has",
+          "Write its rows anew, by the partitions that the table has now."
+        )
+      )
     else
       PartitionValues
         .text(spec, file.partition)
         .left
         .map { column =>
-          val value =
-            if (isEmptyText(spec, file, column))
-              "an empty string, which Delta's log cannot tell from null"
-            else "no value that Delta's log can have"
-          refusedFile(file, s"the value of its partition column $column is $value")
+          if (isEmptyText(spec, file, column))
+            refusedFile(
+              file.location,
+              s"the value of its partition column $column is an empty string, which Delta's log " +
+                "cannot tell from null",
+              "Write null, or another text."
+            )
+          else
+            refusedFile(
+              file.location,
+              s"the value of its partition column $column is no value that Delta's log can have",
+              "Write another value, or the rows into a table with other partitions."
+            )
         }
         .map { values =>
           // Judged by the footer, and completed from there.
@@ -369,8 +452,12 @@ final class ClientChange(table: String) {
         .map(_.location)
         .find(added)
 
-  private def refusedFile(file: DataFile, found: String): IcebergWriterCompatException =
-    refused("DATA_FILE", "file" -> file.location, "found" -> found)
+  private def refusedFile(
+      location: String,
+      found: String,
+      instead: String
+  ): IcebergWriterCompatException =
+    refused("DATA_FILE", "file" -> location, "found" -> found, "instead" -> instead)
 
   private def refusedIf(wrong: Boolean)(
       reason: String,

@@ -532,11 +532,17 @@ class GuardedTransaction(
     case _                                   => ChangeKind.Ordinary
   }
 
-  private lazy val tableName =
+  private var ownName = Option.empty[String]
+
+  /** Says how errors are to name the table, which may have no name yet. */
+  private[writercompat] def called(name: String): Unit = ownName = Some(name)
+
+  private lazy val tableName = ownName.getOrElse {
     Option
       .when(readVersion < 0)(RunningStatement.created)
       .flatten
       .fold(TableStates.nameOf(spark, this))(TableStates.nameOf)
+  }
 
   private lazy val profile = TableStates.profile(spark)
 
@@ -576,6 +582,9 @@ class GuardedTransaction(
       checkState(change.iterator.flatMap(violationsOf))
       change.foreach(checkChange)
     } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
+
+  /** Checks what the table is to be by now, as the commit will. */
+  private[writercompat] def checkDefinition(): Unit = checkTable(ChangeKind.Ordinary)
 
   private var accepted: Option[TableState] = None
 

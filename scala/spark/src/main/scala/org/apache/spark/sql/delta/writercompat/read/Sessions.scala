@@ -21,6 +21,15 @@ object Sessions {
    */
   def active[T](spark: SparkSession)(body: => T): T = castToImpl(spark).withActive(body)
 
+  /** A session with the settings of another one, and with these where that one has none. */
+  def withDefaults(spark: SparkSession, defaults: Map[String, String]): SparkSession = {
+    val session = castToImpl(spark).cloneSession()
+    defaults.foreach { case (key, value) =>
+      if (spark.conf.getOption(key).isEmpty) session.conf.set(key, value)
+    }
+    session
+  }
+
   /** Runs a statement without replacing variables: `${name}` in it is part of a name. */
   def verbatim(spark: SparkSession, statement: String): DataFrame =
     if (!statement.contains("${")) spark.sql(statement)

@@ -12,9 +12,8 @@ import org.apache.iceberg.exceptions.{
 import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg._
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.delta.actions.{Action, CommitInfo}
-import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.read.{Sessions, TableStates}
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot => DeltaSnapshot}
@@ -24,15 +23,13 @@ import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, PublishedMetadata}
 import org.icebergwritercompat.iceberg.source._
 import org.icebergwritercompat.iceberg.target.PublishTargets
-import org.icebergwritercompat.iceberg.translate.IcebergSchemas
 import org.icebergwritercompat.iceberg.writeback.ClientChange
 import org.icebergwritercompat.model.WriterCompat
 
 import java.util.concurrent.ConcurrentHashMap
 import scala.annotation.tailrec
-import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
-import scala.util.{Failure, Success, Try, Using}
+import scala.util.{Failure, Success, Try}
 
 /**
  * A Delta table with the feature, as an Iceberg table that can be written.
@@ -108,7 +105,8 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
 
   private def commitOn(base: TableMetadata, updated: TableMetadata): Unit = {
     val known = seen.filter(_.metadata eq base)
-    if (known.isEmpty) lost(base, updated)
+    if (ClientRequest.current.exists(isCommitted)) answered(refresh())
+    else if (known.isEmpty) lost(base, updated)
     else {
       val Seen(log, entry, version, _) = known.get
       PublishTargets.elsewhere(base).foreach { case (catalog, catalogTable) =>
@@ -123,7 +121,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       val snapshot = log.update(catalogTableOpt = entry)
       if (snapshot.version != version) lost(base, updated)
       else
-        change.proposed(Some(base), updated, Some(definition(snapshot)), files) match {
+        proposed(Some(base), updated, Some(definition(snapshot))) match {
           case Left(refused)                        => throw refusal(refused)
           case Right(nothing) if isNothing(nothing) => ()
           case Right(proposed)                      =>
@@ -139,6 +137,20 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
     }
   }
 
+  private def proposed(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      known: Option[TableDefinition]
+  ): Either[IcebergWriterCompatException, ProposedCommit] =
+    change
+      .proposed(base, updated, known, files)
+      .map(_.copy(request = ClientRequest.current.map(_.application)))
+
+  /** Whether a commit of the table was made for a request. */
+  def isCommitted(request: ClientRequest): Boolean = Sessions.active(tables.session) {
+    find().exists { case (_, _, snapshot) => request.isIn(snapshot) }
+  }
+
   private def isNothing(proposed: ProposedCommit): Boolean =
     proposed.definition.isEmpty && proposed.set.isEmpty && proposed.unset.isEmpty &&
       proposed.added.isEmpty && proposed.removed.isEmpty && proposed.client.isEmpty
@@ -148,7 +160,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
     val now = refresh()
     val ids = ClientChange.newIds(Option(base), updated)
     val isThere = now != null && ids.nonEmpty && ids.forall(now.snapshot(_) != null)
-    if (!isThere)
+    if (!isThere && !ClientRequest.current.exists(isCommitted))
       throw new CommitFailedException(
         s"Table $name has changed: its newest version is ${version(now)}"
       )
@@ -157,9 +169,12 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
   private def version(metadata: TableMetadata): String =
     Option(metadata).fold("none")(_.property(PublishedMetadata.DeltaVersionProperty, "none"))
 
+  private def published(log: DeltaLog, entry: Option[CatalogTable]): Unit =
+    answered(load(log, entry))
+
   // It is committed, and nobody is to think that it is not.
-  private def published(log: DeltaLog, entry: Option[CatalogTable]): Unit = {
-    @tailrec def attempt(left: Int): Unit = Try(load(log, entry)) match {
+  private def answered(loaded: => Any): Unit = {
+    @tailrec def attempt(left: Int): Unit = Try(loaded) match {
       case Success(_)             => ()
       case Failure(_) if left > 0 => attempt(left - 1)
       case Failure(e)             => throw new CommitStateUnknownException(e)
@@ -170,22 +185,37 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
   private def refusal(why: IcebergWriterCompatException): ValidationException =
     new ValidationException(why, "%s", why.getMessage)
 
-  /** Refuses what could not be committed, before a client writes files for it. */
+  /** Refuses a table that could not be committed, before a client writes files for it. */
   def check(base: Option[TableMetadata], updated: TableMetadata): Unit =
-    change.refusal(base, updated).foreach(why => throw refusal(why))
+    Sessions.active(tables.session) {
+      val found = base.flatMap(_ => find())
+      val known = found.map { case (_, _, snapshot) => definition(snapshot) }
+      change.defined(base, updated, known) match {
+        case Left(why)      => throw refusal(why)
+        case Right(defined) =>
+          val (log, entry, wanted) = found.fold {
+            (tables.log(folderOf(updated)), Option.empty[CatalogTable], withFeature(defined))
+          } { case (log, entry, _) => (log, Some(entry), defined) }
+          new SparkDeltaSink(tables.session, name, log, entry)
+            .refusal(wanted, isNew = found.isEmpty)
+            .foreach(why => throw refusal(why))
+      }
+    }
+
+  private def folderOf(metadata: TableMetadata): Path = {
+    val path = new Path(metadata.location)
+    path.getFileSystem(tables.session.sessionState.newHadoopConf()).makeQualified(path)
+  }
 
   private def create(updated: TableMetadata): Unit = {
-    val folder = tables.session.sessionState.newHadoopConf() match {
-      case conf =>
-        val path = new Path(updated.location)
-        path.getFileSystem(conf).makeQualified(path)
-    }
+    val folder = folderOf(updated)
     DeltaTableOperations.locked(folder.toString) {
-      val repeated = Option(refresh()).exists(_.uuid == updated.uuid)
+      val repeated = Option(refresh()).exists(_.uuid == updated.uuid) ||
+        ClientRequest.current.exists(isCommitted)
       if (!repeated) {
         if (tables.exists(table))
           throw new AlreadyExistsException("Table already exists: %s", table)
-        change.proposed(None, updated, None, files) match {
+        proposed(None, updated, None) match {
           case Left(refused)   => throw refusal(refused)
           case Right(proposed) => create(updated, folder, withFeature(proposed))
         }
@@ -205,54 +235,61 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
     val log = tables.log(folder)
     val sink = new SparkDeltaSink(tables.session, name, log, None)
     val before = log.update()
-    val outcome =
-      if (before.version < 0) sink.commit(proposed, -1)
-      else if (before.metadata.id == updated.uuid) CommitOutcome.Repeated
-      else if (isHalfMade(log, before, updated))
-        if (proposed.added.isEmpty) CommitOutcome.Repeated
-        else
-          sink.commit(
-            proposed.copy(definition = None, set = Map.empty, client = None),
-            before.version
-          )
-      else CommitOutcome.Overtaken(before.version)
-    outcome match {
+    if (before.version < 0) sink.commit(proposed, -1) match {
       case CommitOutcome.Committed(_) | CommitOutcome.Repeated =>
-        val entry =
-          try {
-            val fs = folder.getFileSystem(log.newDeltaHadoopConf())
-            Seq("data", "metadata").foreach(child => fs.mkdirs(new Path(folder, child)))
-            tables.register(table, folder)
-          } catch { case NonFatal(e) => throw new CommitStateUnknownException(e) }
-        published(log, Some(entry))
-      case CommitOutcome.Overtaken(_) =>
-        throw new AlreadyExistsException(
-          "There is a Delta table in %s, which has no name in the catalog. To give it the name back, " +
-            "run CREATE TABLE %s USING delta LOCATION '%s'; if nobody needs it, remove the folder",
-          folder,
-          name,
-          folder
-        )
+        published(log, Some(unsurely(named(log, folder))))
+      case CommitOutcome.Overtaken(_) => throw alreadyThere(folder)
       case CommitOutcome.Refused(why) => throw refusal(why)
       case CommitOutcome.Unknown(why) => throw new CommitStateUnknownException(why)
     }
+    else if (isCreated(before, updated)) published(log, Some(unsurely(named(log, folder))))
+    else
+      new HalfMadeTable(log, before).completed(proposed) match {
+        case None           => throw alreadyThere(folder)
+        case Some(complete) =>
+          // Who has the name goes on, so that nothing is taken from a create that is still running.
+          val entry = named(log, folder)
+          val outcome =
+            if (complete.isEmpty) CommitOutcome.Repeated
+            else sink.commit(complete.get, before.version)
+          outcome match {
+            case CommitOutcome.Committed(_) | CommitOutcome.Repeated => published(log, Some(entry))
+            case CommitOutcome.Overtaken(_)                          =>
+              throw new AlreadyExistsException("Table already exists: %s", table)
+            case CommitOutcome.Refused(why) =>
+              tables.drop(table, purge = false)
+              throw refusal(why)
+            case CommitOutcome.Unknown(why) => throw new CommitStateUnknownException(why)
+          }
+      }
   }
 
-  // What a client made that got no further: a table without rows, of the same columns.
-  private def isHalfMade(log: DeltaLog, found: DeltaSnapshot, updated: TableMetadata): Boolean =
-    found.version == 0 && Contracts.isEnabled(found.metadata.configuration) &&
-      Try(IcebergSchemas.schema(found.metadata.schema).sameSchema(updated.schema))
-        .getOrElse(false) &&
-      found.metadata.partitionColumns == updated.spec.fields.asScala.map(_.name).toSeq &&
-      found.numOfFiles == 0 && {
-        val file = FileNames.unsafeDeltaFile(log.logPath, 0)
-        Using.resource(log.store.readAsIterator(file, log.newDeltaHadoopConf())) { lines =>
-          lines.map(Action.fromJson).exists {
-            case info: CommitInfo => info.operation.startsWith("ICEBERG ")
-            case _                => false
-          }
-        }
-      }
+  // The answer to the same request before, or to one with the same key, was lost.
+  private def isCreated(found: DeltaSnapshot, updated: TableMetadata): Boolean =
+    found.metadata.id == updated.uuid || ClientRequest.current.exists(_.isIn(found))
+
+  private def named(log: DeltaLog, folder: Path): CatalogTable = {
+    val fs = folder.getFileSystem(log.newDeltaHadoopConf())
+    Seq("data", "metadata").foreach(child => fs.mkdirs(new Path(folder, child)))
+    try tables.register(table, folder)
+    catch {
+      case _: TableAlreadyExistsException =>
+        throw new AlreadyExistsException("Table already exists: %s", table)
+    }
+  }
+
+  private def unsurely[T](step: => T): T =
+    try step
+    catch { case NonFatal(e) => throw new CommitStateUnknownException(e) }
+
+  private def alreadyThere(folder: Path): AlreadyExistsException =
+    new AlreadyExistsException(
+      "There is a Delta table in %s, which has no name in the catalog. To give it the name back, " +
+        "run CREATE TABLE %s USING delta LOCATION '%s'; if nobody needs it, remove the folder",
+      folder,
+      name,
+      folder
+    )
 
   private def definition(snapshot: DeltaSnapshot): TableDefinition =
     TableDefinition.of(

@@ -47,9 +47,36 @@ private[writercompat] final class SparkDeltaSink(
       }
     }
 
+  /**
+   * Why the table cannot become what a change defines, its files aside.
+   *
+   * @param isNew
+   *   whether the change makes the table; one that is there already is for the commit to judge
+   */
+  def refusal(proposed: ProposedCommit, isNew: Boolean): Option[IcebergWriterCompatException] =
+    Sessions.active(spark) {
+      val snapshot = log.update(catalogTableOpt = catalogTable)
+      if (isNew && snapshot.version >= 0) None
+      else
+        try {
+          val transaction = start(snapshot)
+          define(proposed, snapshot, transaction)
+          transaction.checkDefinition()
+          None
+        } catch {
+          case NonFatal(e) =>
+            notMade(e, snapshot, begun = false) match {
+              case CommitOutcome.Refused(why) => Some(why)
+              case _                          => None
+            }
+        }
+    }
+
   private def start(snapshot: Snapshot): GuardedTransaction =
     GuardedTransaction.guard(log.startTransaction(catalogTable, Some(snapshot))) match {
-      case guarded: GuardedTransaction => guarded
+      case guarded: GuardedTransaction =>
+        guarded.called(name)
+        guarded
       case other => throw new IllegalStateException(s"${other.getClass} is not guarded")
     }
 
@@ -123,7 +150,7 @@ private[writercompat] final class SparkDeltaSink(
             SparkDeltaSink.alignedStruct(before.schema, definition.schema)
           )
       before.copy(
-        id = if (snapshot.version < 0) definition.id else before.id,
+        id = definition.id,
         schemaString = schema.json,
         partitionColumns = definition.partitionColumns,
         configuration = properties + (WriterCompat.MaxColumnId -> highest(before, definition)),
@@ -231,7 +258,8 @@ private[writercompat] final class SparkDeltaSink(
             "DATA_FILE",
             null,
             "file" -> path,
-            "found" -> "it is to be removed, and the Delta table does not have it"
+            "found" -> "it is to be removed, and the Delta table does not have it",
+            "instead" -> "Load the table again, and remove files that it has then."
           )
         }
         found ++ slowly

@@ -3,13 +3,16 @@ package org.apache.spark.sql.delta.writercompat.writeback
 import org.apache.iceberg.catalog.{Namespace, TableIdentifier}
 import org.apache.iceberg.data.parquet.GenericParquetWriter
 import org.apache.iceberg.data.{GenericRecord, IcebergGenerics, Record}
+import org.apache.iceberg.exceptions.ValidationException
 import org.apache.iceberg.parquet.Parquet
 import org.apache.iceberg.{BaseTable, DataFile, PartitionData, Schema, Table, TableMetadata}
 import org.apache.parquet.schema.MessageType
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.delta.writercompat.publish.PublishedSuite
 import org.icebergwritercompat.DeltaIcebergCatalog
+import org.icebergwritercompat.kernel.{KernelTable, Record => KernelRecord}
 import org.icebergwritercompat.reports.Reports
-import org.icebergwritercompat.testing.TestTable
+import org.icebergwritercompat.testing.{FolderListing, TestTable}
 
 import java.util.UUID
 import scala.jdk.CollectionConverters._
@@ -80,9 +83,21 @@ abstract class ClientSuite extends PublishedSuite {
       _.asScala.map(plain).toSeq.sorted
     }
 
-  /** Delta and each reader of Iceberg see the same rows, and all rules hold. */
+  /** The rows as Delta Kernel reads them. */
+  protected def byKernel(table: TestTable): Seq[String] =
+    new KernelTable(table.folder).rows().map(record => plain(ofSpark(record))).sorted
+
+  private def ofSpark(value: Any): Any = value match {
+    case KernelRecord(values @ _*) => Row(values.map(ofSpark): _*)
+    case list: Seq[_]              => list.map(ofSpark)
+    case map: Map[_, _]            => map.map { case (k, v) => ofSpark(k) -> ofSpark(v) }
+    case other                     => other
+  }
+
+  /** Delta, Kernel and each reader of Iceberg see the same rows, and all rules hold. */
   protected def assertSame(table: TestTable): Unit = {
     val rows = inDelta(spark.table(table.name))
+    assert(byKernel(table) == rows)
     assert(byClient(table) == rows)
     assert(inIceberg(table) == rows)
     assertSameTable(table)
@@ -96,4 +111,28 @@ abstract class ClientSuite extends PublishedSuite {
     .actions(table.log.version)
     .collectFirst { case ("commitInfo", info) => info.get("operation").asText }
     .get
+
+  /** What an observer finds who looks everywhere; data files are the client's own to remove. */
+  private def looks(table: TestTable): Any = (
+    table.log.versions,
+    FolderListing.of(table.folder).filterNot(_.startsWith("data/")),
+    rows("SHOW TABLES"),
+    metadataOf(newCatalog().loadTable(id(table))).metadataFileLocation,
+    inDelta(spark.table(table.name))
+  )
+
+  /** The refusal of `body`, after which log, folder, metadata and catalog are as before. */
+  protected def refusal(table: TestTable, condition: String)(body: => Any): String = {
+    // Published, so that looking changes nothing.
+    publish(table)
+    val before = looks(table)
+    val error = intercept[ValidationException](body)
+    assert(error.getMessage.startsWith(s"[$condition"), error.getMessage)
+    assert(looks(table) == before)
+    error.getMessage
+  }
+
+  /** The same for what Delta cannot have. */
+  protected def refused(table: TestTable, reason: String)(body: => Any): String =
+    refusal(table, s"ICEBERG_WRITER_COMPAT_COMMIT_REFUSED.$reason]")(body)
 }

@@ -52,6 +52,8 @@ class SparkDeltaSinkSuite extends TableSuite {
     (metadata.schema, metadata.configuration("delta.columnMapping.maxColumnId").toInt)
   }
 
+  private def tableId(table: TestTable): String = table.log.metadata.get("id").asText
+
   private def column(id: Int, name: String, of: DataType): StructField = StructField(
     name,
     of,
@@ -216,7 +218,7 @@ class SparkDeltaSinkSuite extends TableSuite {
       )
     val proposed = ProposedCommit(
       ClientOperation("alter"),
-      definition = Some(ProposedDefinition("", changed, Nil, highest + 5)),
+      definition = Some(ProposedDefinition(tableId(to), changed, Nil, highest + 5)),
       set = Map("iceberg.k" -> "v")
     )
     committed(sink(to).commit(proposed, 1))
@@ -240,7 +242,7 @@ class SparkDeltaSinkSuite extends TableSuite {
     val (schema, highest) = definition(to)
     def alter(fields: StructField*): String = {
       val changed = StructType(fields)
-      val what = ProposedDefinition("", changed, Nil, highest + 1)
+      val what = ProposedDefinition(tableId(to), changed, Nil, highest + 1)
       refusal(
         nothingCommitted(to)(
           sink(to).commit(ProposedCommit(ClientOperation("alter"), Some(what)), 1)
@@ -346,7 +348,7 @@ class SparkDeltaSinkSuite extends TableSuite {
     val to = managed()
     sql(s"CREATE TABLE ${to.name} (a INT, b INT) USING delta CLUSTER BY (b) TBLPROPERTIES ($on)")
     val (schema, highest) = definition(to)
-    val what = ProposedDefinition("", StructType(schema.take(1)), Nil, highest)
+    val what = ProposedDefinition(tableId(to), StructType(schema.take(1)), Nil, highest)
     val refused = nothingCommitted(to)(
       sink(to).commit(ProposedCommit(ClientOperation("alter"), Some(what)), 0)
     )

@@ -1,0 +1,361 @@
+"""Clients in processes of their own write to Delta tables by the REST catalog."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.errors import UnsupportedOperationException
+from pyspark.sql import SparkSession
+
+from conftest import REPOSITORY, Table, environment
+from iceberg_writer_compat import CatalogServer, serve, verify
+from steps import in_order
+
+TOKEN = "open sesame"
+
+
+@pytest.fixture(scope="module")
+def server(spark: SparkSession) -> Iterator[CatalogServer]:
+    """A server in the session of the tests."""
+    with serve(spark, port=0, token=TOKEN) as running:
+        yield running
+
+
+def follow(spark: SparkSession, script: str, *arguments: str, elsewhere: Path) -> list[str]:
+    """Runs a client, and compares what it sees with Delta after each of its steps."""
+    seen = []
+    with subprocess.Popen(
+        [sys.executable, str(REPOSITORY / "tests" / "scripts" / script), *arguments],
+        env=environment() | {"TOKEN": TOKEN, "ELSEWHERE": str(elsewhere)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=elsewhere,
+    ) as client:
+        assert client.stdin is not None and client.stdout is not None
+        for line in client.stdout:
+            if not line.startswith("{"):
+                continue
+            told = json.loads(line)
+            table, step = told["table"], told["step"]
+            assert told["rows"] == in_order(spark.table(table).collect()), step
+            report = verify(spark, table)
+            assert report.compliant, f"{step}: {report}"
+            seen.append(step)
+            client.stdin.write("\n")
+            client.stdin.flush()
+        assert client.stderr is not None
+        errors = client.stderr.read()
+    assert client.returncode == 0, errors[-4000:]
+    return seen
+
+
+def operations(spark: SparkSession, table: str) -> list[str]:
+    history = spark.sql(f"DESCRIBE HISTORY {table}").orderBy("version").collect()
+    assert all(row.operation.startswith("ICEBERG ") for row in history)
+    return [str(row.operation).removeprefix("ICEBERG ") for row in history]
+
+
+def test_pyiceberg(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+    name = f"default.{table}"
+    steps = follow(table.spark, "rest_pyiceberg.py", server.uri, name, elsewhere=tmp_path)
+    assert steps[-1] == "overwrite of all" and len(steps) == 12
+    assert operations(table.spark, name)[:3] == ["CREATE", "APPEND", "OVERWRITE"]
+
+
+def test_duckdb(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+    spark = table.spark
+    steps = follow(spark, "rest_duckdb.py", server.uri, table.name, elsewhere=tmp_path)
+    assert steps[-1] == "drop" and len(steps) == 8
+    assert not spark.catalog.tableExists(f"default.{table}_made")
+    # Two inserts of one transaction are two snapshots of one commit.
+    made = operations(spark, f"default.{table}_t")
+    assert made.count("APPEND") == 3
+    for kind in ("t", "parts"):
+        spark.sql(f"DROP TABLE default.{table}_{kind}")
+
+
+def test_spark_of_iceberg(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+    name = f"default.{table}"
+    steps = follow(table.spark, "rest_spark.py", server.uri, name, elsewhere=tmp_path)
+    assert steps[-1] == "replace" and len(steps) == 11
+    assert not table.spark.catalog.tableExists(name)
+
+
+class Answer:
+    """What the server says to a request that no client would send."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        """Reads it."""
+        self.status = response.status
+        self.headers = response.headers
+        text = response.read()
+        self.body: Any = json.loads(text) if text else None
+
+    @property
+    def message(self) -> str:
+        """The text of an error."""
+        return str(self.body["error"]["message"])
+
+
+def ask(
+    server: CatalogServer,
+    method: str,
+    path: str,
+    body: object = None,
+    **headers: str,
+) -> Answer:
+    """Sends a request."""
+    connection = http.client.HTTPConnection(urlsplit(server.uri).netloc, timeout=120)
+    data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    given = {"Authorization": f"Bearer {TOKEN}"} | {
+        key.replace("_", "-"): value for key, value in headers.items()
+    }
+    try:
+        connection.request(method, path, body=data, headers=given)
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+TABLES = "/v1/namespaces/default/tables"
+
+
+def test_what_is_offered(server: CatalogServer, table: Table) -> None:
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    spark = table.spark
+    plain = f"{table}_plain"
+    spark.sql(f"CREATE TABLE {plain} (a INT) USING delta")
+    listed = ask(server, "GET", TABLES).body["identifiers"]
+    names = [one["name"] for one in listed]
+    assert table.name in names and plain not in names
+    missing = ask(server, "GET", f"{TABLES}/{plain}")
+    assert missing.status == 404
+    assert missing.body["error"]["type"] == "NoSuchTableException"
+    # What the text says works.
+    spark.sql(missing.message.split(" run ")[1])
+    assert ask(server, "HEAD", f"{TABLES}/{plain}").status == 204
+    spark.sql(f"DROP TABLE {plain}")
+    assert ask(server, "HEAD", f"{TABLES}/{plain}").status == 404
+    paged, token = [], ""
+    while token is not None:
+        page = ask(server, "GET", f"{TABLES}?pageSize=1&pageToken={token}").body
+        paged += [one["name"] for one in page["identifiers"]]
+        token = page.get("next-page-token")
+    assert sorted(paged) == sorted(set(names) - {plain})
+    loaded = ask(server, "GET", f"{TABLES}/{table}?snapshots=refs")
+    assert len(loaded.body["metadata"]["snapshots"]) == 1
+    tag = loaded.headers["ETag"]
+    same = ask(server, "GET", f"{TABLES}/{table}?snapshots=refs", If_None_Match=tag)
+    assert same.status == 304 and same.body is None
+    spark.sql(f"INSERT INTO {table} VALUES (2, 'y')")
+    assert ask(server, "GET", f"{TABLES}/{table}", If_None_Match=tag).status == 200
+
+
+def test_every_endpoint_of_the_configuration_answers(server: CatalogServer) -> None:
+    """And what is not one is 406, so that clients see the difference."""
+    config = ask(server, "GET", "/v1/config?warehouse=x").body
+    assert len(config["endpoints"]) == 15
+    for endpoint in config["endpoints"]:
+        method, path = endpoint.split(" ")
+        path = path.replace("{prefix}/", "").replace("{namespace}", "nowhere")
+        answer = ask(server, method, path.replace("{table}", "nothing"), b"{}")
+        assert answer.status in (200, 204, 400, 404), endpoint
+    views = ask(server, "POST", "/v1/namespaces/default/views", {})
+    assert views.status == 406 and "views" in views.message
+    health = ask(server, "GET", "/health", Authorization="")
+    assert health.status == 200 and health.body["status"] == "ok"
+
+
+def commit(table: Table) -> dict[str, Any]:
+    """A request that adds a column, by its own words."""
+    metadata = {"type": "assert-table-uuid", "uuid": table.log.metadata["id"]}
+    columns: list[dict[str, Any]] = [
+        {"id": 1, "name": "a", "type": "int", "required": False},
+        {"id": 2, "name": "b", "type": "string", "required": False},
+        {"id": 3, "name": "c", "type": "string", "required": False},
+    ]
+    schema = {"type": "struct", "schema-id": 1, "fields": columns}
+    return {
+        "requirements": [metadata],
+        "updates": [
+            {"action": "add-schema", "schema": schema, "last-column-id": 3},
+            {"action": "set-current-schema", "schema-id": -1},
+        ],
+    }
+
+
+def test_refused_requests_commit_nothing(server: CatalogServer, table: Table) -> None:
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    path = f"{TABLES}/{table}"
+    assert ask(server, "GET", path).status == 200
+    before = sorted(str(file) for file in table.folder.rglob("*"))
+
+    def set_location(place: str) -> dict[str, Any]:
+        return {"updates": [{"action": "set-location", "location": place}]}
+
+    def set_property(key: str) -> dict[str, Any]:
+        return {"updates": [{"action": "set-properties", "updates": {key: "/tmp/x"}}]}
+
+    whole = commit(table)
+    snapshot = {
+        "snapshot-id": 1,
+        "sequence-number": 9,
+        "timestamp-ms": 9999999999999,
+        "manifest-list": "file:/etc/passwd",
+        "summary": {"operation": "append"},
+        "schema-id": 0,
+    }
+    other = {"type": "assert-table-uuid", "uuid": str(uuid.uuid4())}
+    create = {"name": "x", "schema": {"type": "struct", "fields": []}}
+    named = {"identifier": {"namespace": ["default"], "name": table.name}}
+    for method, where, body, status, text in (
+        ("POST", path, b"{", 400, "cannot be understood"),
+        ("POST", path, b"[]", 400, ""),
+        ("POST", path, b"[" * 100_000, 400, ""),
+        ("POST", path, b'{"updates": [{"action": "what"}]}', 400, "what"),
+        ("POST", path, b'{"updates": [{"action": "add-snapshot"}]}', 400, ""),
+        ("POST", path, {"updates": [{"action": "set-current-schema", "schema-id": 77}]}, 400, ""),
+        ("POST", path, {"updates": [{"action": "add-snapshot", "snapshot": snapshot}]}, 400, ""),
+        ("POST", path, whole | {"requirements": [other]}, 409, "UUID"),
+        ("POST", path, set_location("file:/tmp/elsewhere"), 400, "PLACE"),
+        ("POST", path, set_location(f"{table.folder}/../other"), 400, "COMMIT_REFUSED"),
+        ("POST", path, set_property("write.data.path"), 400, "PROPERTY"),
+        ("POST", path, set_property("write.metadata.path"), 400, "PROPERTY"),
+        ("POST", TABLES, create | {"location": "file:/tmp/elsewhere"}, 400, "warehouse"),
+        ("POST", TABLES, create | {"name": "../x"}, 400, "The name"),
+        ("POST", TABLES, create | {"name": table.name}, 409, "exists"),
+        ("POST", "/v1/namespaces/nowhere/tables", create, 404, "nowhere"),
+        (
+            "POST",
+            "/v1/transactions/commit",
+            {"table-changes": [named | whole, named | whole]},
+            400,
+            "2 tables",
+        ),
+        ("POST", "/v1/namespaces", {"namespace": ["a/b"]}, 400, "a/b"),
+        ("DELETE", "/v1/namespaces/default", None, 409, "not empty"),
+        ("GET", f"{TABLES}?pageSize=-1", None, 400, "pageSize"),
+        ("GET", f"{path}?snapshots=some", None, 400, ""),
+        ("GET", "/v1/namespaces/a%1Fb", None, 404, ""),
+    ):
+        answer = ask(server, method, where, body)
+        said = f"{where} {str(body)[:200]}: {answer.body}"
+        assert answer.status == status, said
+        assert text in answer.message, said
+        assert "\tat " not in str(answer.body) and "java:" not in str(answer.body)
+    huge = ask(server, "POST", path, b" " * (17 << 20))
+    assert huge.status == 413
+    for wrong in ("", "Bearer", "Bearer wrong", TOKEN, f"Bearer {TOKEN}x"):
+        refused = ask(server, "POST", path, whole, Authorization=wrong)
+        assert refused.status == 401 and refused.headers["WWW-Authenticate"] == "Bearer"
+    assert sorted(str(file) for file in table.folder.rglob("*")) == before
+    # The same request with nothing wrong about it.
+    assert ask(server, "POST", path, whole).status == 200
+    assert table.spark.table(table.name).columns == ["a", "b", "c"]
+
+
+def test_a_repeated_request_is_not_done_twice(server: CatalogServer, table: Table) -> None:
+    """Clients that get no answer send the same again."""
+    identity = str(uuid.uuid4())
+    fields = [{"id": 1, "name": "a", "type": "int", "required": False}]
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
+    staged = ask(
+        server, "POST", TABLES, {"name": table.name, "schema": schema, "stage-create": True}
+    )
+    assert staged.status == 200 and not table.folder.joinpath("_delta_log").exists()
+    request = {
+        "requirements": [{"type": "assert-create"}],
+        "updates": [
+            {"action": "assign-uuid", "uuid": identity},
+            {"action": "upgrade-format-version", "format-version": 2},
+            {"action": "add-schema", "schema": schema, "last-column-id": 1},
+            {"action": "set-current-schema", "schema-id": -1},
+            {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
+            {"action": "set-default-spec", "spec-id": -1},
+            {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+            {"action": "set-default-sort-order", "sort-order-id": -1},
+            {"action": "set-location", "location": staged.body["metadata"]["location"]},
+        ],
+    }
+    for _ in range(2):
+        made = ask(server, "POST", f"{TABLES}/{table}", request)
+        assert made.status == 200 and made.body["metadata"]["table-uuid"] == identity
+    assert table.log.version == 0
+    other = json.loads(json.dumps(request).replace(identity, str(uuid.uuid4())))
+    assert ask(server, "POST", f"{TABLES}/{table}", other).status == 409
+
+
+def test_a_request_with_a_key_is_done_once(server: CatalogServer, table: Table) -> None:
+    """Also one that has no snapshot to be known by."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    path, key = f"{TABLES}/{table}", str(uuid.uuid4())
+    before = table.log.version
+    request = commit(table)
+    schema = {"type": "assert-current-schema-id", "current-schema-id": 0}
+    request["requirements"].append(schema)
+    for _ in range(2):
+        assert ask(server, "POST", path, request, Idempotency_Key=key).status == 200
+    assert table.log.version == before + 1
+    made = table.folder / "_delta_log" / f"{before + 1:020}.json"
+    actions = [json.loads(line) for line in made.read_text().splitlines()]
+    (application,) = (action["txn"]["appId"] for action in actions if "txn" in action)
+    assert application.endswith(key)
+    # Without the key it is somebody else's, who is late.
+    assert ask(server, "POST", path, request).status == 409
+    assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
+    assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
+    assert ask(server, "DELETE", path).status == 404
+    assert ask(server, "DELETE", path, Idempotency_Key="no key!").status == 400
+
+
+def test_without_a_token_only_this_machine(spark: SparkSession) -> None:
+    with pytest.raises(UnsupportedOperationException, match="NO_TOKEN"):
+        serve(spark, host="0.0.0.0", port=0)
+    with serve(spark, port=0) as open_server:
+        assert ask(open_server, "GET", "/v1/namespaces").status == 200
+        port = urlsplit(open_server.uri).port
+        with pytest.raises(UnsupportedOperationException, match=rf"ADDRESS.*{port}"):
+            serve(spark, port=port or 0)
+        assert ask(open_server, "GET", "/v1/namespaces", Host="example.org").status == 403
+        assert ask(open_server, "GET", "/v1/config", Origin="https://example.org").status == 403
+
+
+def test_the_command(table: Table, tmp_path: Path) -> None:
+    """The server as a process: a folder is offered by a name, and SIGTERM ends it."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    secret = tmp_path / "token"
+    secret.write_text(f"{TOKEN}\n")
+    program = "from iceberg_writer_compat.cli import main; main()"
+    command = [sys.executable, "-c", program, "serve", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--token-file", str(secret), "--path", f"shop.orders={table.folder}"],
+        env=environment() | {"SPARK_CONF_DIR": os.environ["SPARK_CONF_DIR"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        said = process.stdout.readline()
+        assert said.startswith("Iceberg REST catalog at http://127.0.0.1:"), process.stderr.read()
+        running = type("Running", (), {"uri": said.split()[-1]})()
+        path = "/v1/namespaces/shop/tables/orders"
+        assert ask(running, "POST", path, commit(table)).status == 200
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+    assert process.returncode == 0
+    assert f"POST {path} 200 " in rest and "shop.orders version 2" in rest
+    assert table.spark.table(table.name).columns == ["a", "b", "c"]
