@@ -3,6 +3,7 @@ package org.icebergwritercompat.model
 import org.apache.spark.sql.catalyst.util.QuotingUtils
 import org.apache.spark.sql.types._
 
+import scala.collection.immutable.VectorMap
 import scala.util.Try
 
 /** The role of a node of the schema in its parent. */
@@ -183,14 +184,16 @@ final case class PhysicalNameTree(fields: Map[String, PhysicalNameTree]) {
 
 object PhysicalNameTree {
 
-  /** The tree of a schema, without elements, keys and values, which have no statistics. */
+  /**
+   * The tree of a schema in its order, without elements, keys and values, which have no statistics.
+   */
   def of(schema: StructType): PhysicalNameTree =
-    PhysicalNameTree(schema.fields.map { field =>
+    PhysicalNameTree(VectorMap.from(schema.fields.iterator.map { field =>
       val name = SchemaNode.physicalNameOf(field).getOrElse(field.name)
       val below = field.dataType match {
         case struct: StructType => of(struct)
         case _                  => PhysicalNameTree(Map.empty)
       }
       name -> below
-    }.toMap)
+    }))
 }

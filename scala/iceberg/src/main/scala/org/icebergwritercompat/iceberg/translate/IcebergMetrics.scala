@@ -227,10 +227,17 @@ object IcebergMetrics {
     val isString: Boolean = dataType.typeId == TypeID.STRING
 
     def encode(bound: Any): ByteBuffer = bound match {
-      // As Iceberg does, but without a buffer of characters.
-      case text: String if isString && !text.exists(Character.isSurrogate) =>
-        ByteBuffer.wrap(text.getBytes(UTF_8))
-      case other => Conversions.toByteBuffer(dataType, other)
+      case text: String if isString => encode(text)
+      case other                    => Conversions.toByteBuffer(dataType, other)
+    }
+
+    // As Iceberg does, but without a buffer of characters. Java would replace surrogates that are
+    // not in pairs.
+    private def encode(text: String): ByteBuffer = {
+      var i = 0
+      while (i < text.length && !Character.isSurrogate(text.charAt(i))) i += 1
+      if (i == text.length) ByteBuffer.wrap(text.getBytes(UTF_8))
+      else Conversions.toByteBuffer(dataType, text)
     }
   }
 

@@ -275,6 +275,22 @@ class IcebergMetricsSuite extends AnyFunSuite {
     )
   }
 
+  test("a count of nulls that no file has is none") {
+    Seq("18446744073709551616", "1.0", "\"0\"", "null").foreach { count =>
+      val found = metrics(s"""{"numRecords":5,"nullCount":{"col-1":$count,"col-2":0}}""")
+      assert(found.nullValueCounts.asScala == Map(2 -> 0L), count)
+    }
+  }
+
+  test("a name tells nothing of a column in another place") {
+    val values = """{"col-21":1,"col-23":1.5,"col-20":{"col-1":5,"col-23":1.5}}"""
+    val nulls = """{"col-21":1,"col-20":{"col-1":1,"col-23":1}}"""
+    val found =
+      metrics(s"""{"numRecords":1,"minValues":$values,"maxValues":$values,"nullCount":$nulls}""")
+    assert(found.lowerBounds.isEmpty && found.upperBounds.isEmpty)
+    assert(found.nullValueCounts.isEmpty)
+  }
+
   test("statistics without a row count are none") {
     val metrics = new IcebergMetrics(schema, PartitionSpec.unpartitioned)
     Seq(null, "", "{", "[]", "{}", """{"numRecords":"1"}""", """{"numRecords":-1}""").foreach {
