@@ -1,0 +1,231 @@
+"""What all commands have in common: errors and exit codes, the session, progress."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Any, NoReturn, TypeAlias
+
+import click
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+import iceberg_writer_compat as compat
+from iceberg_writer_compat import _jvm
+
+REFUSED = 1
+FAILED = 2
+INTERRUPTED = 130
+
+_ERRORS = (compat.IcebergWriterCompatError, PySparkException, Py4JError)
+
+
+def help_end(*commands: str) -> str:
+    """The end of a help text; what follows this mark is not wrapped."""
+    return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
+@click.group(
+    epilog=help_end(
+        "iceberg-writer-compat check db.orders",
+        "iceberg-writer-compat check --schema db --output html report.html",
+        "iceberg-writer-compat verify /data/orders --files 1000",
+        'iceberg-writer-compat would-break "ALTER TABLE db.orders ADD COLUMN age SMALLINT"',
+        "iceberg-writer-compat explain C7",
+        "iceberg-writer-compat enable db.orders",
+        "iceberg-writer-compat publish db.orders",
+        "iceberg-writer-compat prove db.orders",
+        "iceberg-writer-compat serve --path db.orders=/data/orders",
+    )
+)
+@click.version_option(compat.__version__, package_name="iceberg-writer-compat")
+def main() -> None:
+    """Delta tables that are safe to read and write as Apache Iceberg tables.
+
+    Check tables for the table feature icebergWriterCompatV1, switch it on and off, and publish
+    tables as Iceberg. TABLE is a path, or a name in the session's catalog.
+
+    The exit code is 0 for success and if all tables comply; 1 if a table does not comply, a proof
+    fails or a change is refused; and 2 for wrong usage or configuration, or if a table cannot be
+    read.
+    """
+
+
+def _setting(entry: str) -> tuple[str, str]:
+    key, equals, value = entry.partition("=")
+    if not key or not equals:
+        raise click.BadParameter(f"{entry!r} is not KEY=VALUE.", param_hint="--conf")
+    return key, value
+
+
+Run: TypeAlias = Callable[..., int]
+
+
+def command(
+    name: str, *examples: str, cls: type[click.Command] = click.Command
+) -> Callable[[Run], click.Command]:
+    """Makes a command from a function that returns an exit code."""
+
+    def make(run: Run) -> click.Command:
+        @wraps(run)
+        def invoke(**arguments: Any) -> NoReturn:
+            try:
+                code = run(**arguments)
+            except _ERRORS as error:
+                say(error)
+                code = _exit_code(error)
+            except UnicodeEncodeError as error:
+                # Python represents undecodable bytes of an argument as lone surrogates.
+                no_text = error.encoding.replace("-", "").lower() == "utf8"
+                what = "An argument is" if no_text else "The output has characters that are"
+                click.echo(f"{what} not valid in {error.encoding}.", err=True)
+                code = FAILED
+            except OSError as error:
+                _say_of_system(error)
+                code = FAILED
+            except KeyboardInterrupt:
+                # Click would make it the exit code of a table that does not comply.
+                code = INTERRUPTED
+            sys.exit(code)
+
+        return main.command(name, cls=cls, epilog=help_end(*examples))(invoke)
+
+    return make
+
+
+def _say_of_system(error: OSError) -> None:
+    """Reports an error of the operating system, mostly while writing the output."""
+    what = str(error)
+    if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
+        what = f"The output could not be written: {error.strerror}."
+        # Python would try to write again at exit.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with suppress(OSError):
+        click.echo(what, err=True)
+
+
+def options(*options: Callable[[Run], Run]) -> Callable[[Run], Run]:
+    """Several options as one decorator, in the order of the help text."""
+
+    def add(run: Run) -> Run:
+        for option in reversed(options):
+            run = option(run)
+        return run
+
+    return add
+
+
+def _set_verbose(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    context.obj = value
+
+
+session_options = options(
+    click.option(
+        "--conf",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=lambda _context, _parameter, entries: dict(map(_setting, entries)),
+        help="A setting of the Spark session; may be repeated.",
+    ),
+    click.option(
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_verbose,
+        help="Show Spark's log and stack traces.",
+    ),
+)
+
+
+def verbose() -> bool:
+    return bool(click.get_current_context().obj)
+
+
+def say(error: Exception, table: str | None = None) -> None:
+    if verbose():
+        # PySpark puts the JVM's stack trace into the context of its exceptions.
+        click.echo("".join(traceback.format_exception(error.__context__ or error)), err=True)
+    else:
+        click.echo(
+            ("" if table is None else f"{table}: ") + _jvm.message(error, "command"), err=True
+        )
+
+
+def _exit_code(error: Exception) -> int:
+    return REFUSED if is_refusal(_jvm.condition(error)) else FAILED
+
+
+def is_refusal(condition: str | None) -> bool:
+    return (condition or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
+
+
+def session(settings: dict[str, str]) -> SparkSession:
+    defaults = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    builder = SparkSession.builder.appName("iceberg-writer-compat")
+    for key, value in (defaults | settings).items():
+        builder.config(key, value)
+    with progress("starting Spark"), _quiet_jvm():
+        return compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
+
+
+@contextmanager
+def _quiet_jvm() -> Iterator[None]:
+    """Hides the standard error of a JVM that is started in this block."""
+    if verbose():
+        yield
+        return
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+    """Shows progress on a terminal; does nothing if standard error is not a terminal.
+
+    Yields a function that announces the next step.
+    """
+    if not sys.stderr.isatty() or verbose():
+        yield lambda _next: None
+        return
+    # File descriptor 2 is redirected for the JVM; progress needs the terminal itself.
+    with os.fdopen(os.dup(2), "w") as terminal:
+        columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+        if total is not None:
+            columns += [BarColumn(), MofNCompleteColumn()]
+        bar = Progress(*columns, console=Console(file=terminal), transient=True)
+        with bar:
+            task = bar.add_task(what, total=total)
+            started = False
+
+            def advance(next_: str) -> None:
+                nonlocal started
+                bar.update(task, description=next_, advance=1 if started else 0)
+                started = True
+
+            yield advance
+
+
+form_option = click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="The format of the output.",
+)

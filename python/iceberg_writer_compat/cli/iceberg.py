@@ -1,0 +1,350 @@
+"""The commands on Iceberg metadata and for Iceberg clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TextIO
+
+import click
+
+import iceberg_writer_compat as compat
+from iceberg_writer_compat import _jvm, _log_store, _text, proving, serving
+from iceberg_writer_compat.cli._common import (
+    FAILED,
+    REFUSED,
+    command,
+    form_option,
+    progress,
+    session,
+    session_options,
+)
+from iceberg_writer_compat.cli._tables import (
+    ReportCommand,
+    report_options,
+    require_file,
+    write,
+)
+
+_TOKEN = "ICEBERG_WRITER_COMPAT_TOKEN"
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+def _folder(entry: str) -> tuple[str, str]:
+    name, equals, folder = entry.partition("=")
+    if not name or not equals or not folder:
+        raise click.BadParameter(f"{entry!r} is not NAMESPACE.TABLE=FOLDER.", param_hint="--path")
+    return name, folder
+
+
+@command(
+    "publish",
+    "iceberg-writer-compat publish db.orders",
+    "iceberg-writer-compat publish /data/orders --output json",
+    "iceberg-writer-compat publish db.orders --conf spark.icebergWriterCompat.catalog.type=jdbc",
+    "iceberg-writer-compat publish db.orders --take-snapshot 3776207205136740581",
+)
+@click.argument("table")
+@click.option(
+    "--take-snapshot",
+    type=click.IntRange(0, _jvm.LONGEST),
+    metavar="ID",
+    help="Append to the Delta table the rows that an Iceberg writer committed, up to this ID.",
+)
+@click.option(
+    "--discard-snapshot",
+    type=click.IntRange(0, _jvm.LONGEST),
+    metavar="ID",
+    help="Discard the snapshots that an Iceberg writer committed, up to this ID.",
+)
+@click.option(
+    "--discard-changes",
+    metavar="FILE",
+    help="Discard the changes that an Iceberg writer made to columns, partitions or properties in"
+    " this metadata file.",
+)
+@click.option("--mend", is_flag=True, help="Remove snapshots that cannot be read.")
+@click.option("--anew", is_flag=True, help="Begin a new line of metadata, whatever exists already.")
+@form_option
+@session_options
+def publish(
+    table: str,
+    take_snapshot: int | None,
+    discard_snapshot: int | None,
+    discard_changes: str | None,
+    mend: bool,
+    anew: bool,
+    form: str,
+    settings: dict[str, str],
+) -> int:
+    """Publish TABLE as Iceberg metadata in its folder.
+
+    Every commit since the last call becomes one Iceberg snapshot. No data file is written or
+    copied. With --conf spark.icebergWriterCompat.catalog.*, the table is published in an Iceberg
+    catalog.
+    """
+    by_others = (take_snapshot, discard_snapshot, discard_changes)
+    if sum(way is not None for way in by_others) + mend + anew > 1:
+        raise click.UsageError(
+            "--take-snapshot, --discard-snapshot, --discard-changes, --mend and --anew cannot be"
+            " combined."
+        )
+    spark = session(settings)
+    with progress(f"publishing {table}"):
+        result = compat.publish(
+            spark,
+            table,
+            take_snapshot=take_snapshot,
+            discard_snapshot=discard_snapshot,
+            discard_changes=discard_changes,
+            mend=mend,
+            anew=anew,
+        )
+    if form == "json":
+        click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
+    else:
+        files = f"{_text.count(result.files_added, 'file')} added, {result.files_removed:,} removed"
+        done = f" by {_text.count(result.snapshots, 'snapshot')}: {files}"
+        how = done if result.changed else ", unchanged"
+        click.echo(f"{table}: version {result.delta_version} is published{how}")
+        _show_place(result)
+        for mended in result.mended:
+            click.echo(f"  repaired: {mended}")
+        for file in result.set_aside:
+            click.echo(f"  set aside: {file}")
+    return 0
+
+
+@command(
+    "status",
+    "iceberg-writer-compat status db.orders",
+    "iceberg-writer-compat status /data/orders --output json",
+)
+@click.argument("table")
+@form_option
+@session_options
+def status(table: str, form: str, settings: dict[str, str]) -> int:
+    """Show the published version of TABLE.
+
+    Problems of Iceberg readers are shown with the call that fixes them.
+
+    The exit code is 0 if Iceberg readers see the newest version, and 1 if not.
+    """
+    found = compat.status(session(settings), table)
+    if form == "json":
+        click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+    elif found.published_version is None:
+        click.echo(f"{table}: version {found.delta_version}, not published")
+    else:
+        behind = f"{found.lag} behind" if found.lag else "up to date"
+        click.echo(
+            f"{table}: version {found.delta_version}, published {found.published_version}, {behind}"
+        )
+        _show_place(found)
+    if form != "json":
+        for problem in found.problems:
+            click.echo(f"  {problem.text}")
+            for line in problem.remedy.command:
+                click.echo(f"  Run: {line}")
+    return 0 if found.lag == 0 and not found.problems else REFUSED
+
+
+def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
+    if found.catalog_table is not None:
+        click.echo(f"  {found.catalog_table} in the Iceberg catalog")
+    click.echo(f"  {found.metadata_location}")
+
+
+@command(
+    "clean-log-store",
+    "iceberg-writer-compat clean-log-store s3a://bucket/orders --region eu-west-1 --dry-run",
+)
+@click.argument("path")
+@click.option(
+    "--dynamodb-table",
+    metavar="NAME",
+    default="delta_log",
+    help="The table of the log store in DynamoDB.",
+)
+@click.option("--region", metavar="NAME", help="The region of that table.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
+def clean_log_store(path: str, dynamodb_table: str, region: str | None, dry_run: bool) -> int:
+    """Remove the entries of published metadata from Delta's log store in DynamoDB.
+
+    Publishing by earlier versions added them to a table with S3DynamoDBLogStore, and Delta then
+    does not find its own commits. PATH is the folder of the Delta table on S3. Entries of Delta
+    itself are not changed. Endpoint and credentials are those of boto3.
+    """
+    found = _log_store.clean(path, table=dynamodb_table, region=region, dry_run=dry_run)
+    for folder, name in found.entries:
+        click.echo(f"{name}, an entry of {folder}")
+    for copy in found.copies:
+        click.echo(copy)
+    count = len(found.entries) + len(found.copies)
+    click.echo(f"{path}: {count:,} {'found' if dry_run else 'removed'}")
+    return 0
+
+
+@command(
+    "prove",
+    "iceberg-writer-compat prove db.orders",
+    "iceberg-writer-compat prove db.orders --reader pyiceberg --reader duckdb --versions 3",
+    "iceberg-writer-compat prove /data/orders --check schema --check rows",
+    "iceberg-writer-compat prove db.orders --output html proof.html",
+    cls=ReportCommand,
+)
+@click.argument("table")
+@click.option(
+    "--reader",
+    "readers",
+    type=click.Choice(proving.READERS),
+    multiple=True,
+    help="A reader; may be repeated. By default all installed readers.",
+)
+@click.option(
+    "--check",
+    "checks_",
+    type=click.Choice(proving.CHECKS),
+    multiple=True,
+    help="A check; may be repeated. By default all checks.",
+)
+@click.option(
+    "--versions",
+    type=click.IntRange(0, _jvm.LONGEST),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many of the newest published versions to read by time travel.",
+)
+@click.option(
+    "--metadata",
+    "location",
+    metavar="FILE",
+    help="The metadata file to read instead of the one that was published last.",
+)
+@report_options
+def prove(
+    table: str,
+    readers: Sequence[compat.ReaderName],
+    checks_: Sequence[compat.Check],
+    versions: int,
+    location: str | None,
+    form: str,
+    html_file: str | None,
+    settings: dict[str, str],
+) -> int:
+    """Read TABLE with Iceberg readers, and compare with Delta.
+
+    Compares schema and ids, row counts, a checksum of each column, earlier versions, filters on
+    every column, and minimum and maximum values, and lists all differences. The readers pyiceberg
+    and duckdb are installed with pip install 'iceberg-writer-compat[prove]', the others with
+    packages of the session. Nothing is written.
+
+    The exit code is 0 if all installed readers see what Delta sees, except for known faults; 1 if a
+    reader does not or a check could not run; and 2 if prove itself could not run.
+    """
+    require_file(form, html_file)
+    spark = session(settings)
+    with progress(f"proving {table}") as advance:
+        proof = compat.prove(
+            spark,
+            table,
+            readers or None,
+            versions=versions,
+            checks=checks_ or None,
+            metadata_location=location,
+            progress=lambda next_: advance(f"proving {table}: {next_}"),
+        )
+    if not write(proof, str(proof), form, html_file):
+        return FAILED
+    return 0 if proof.proven else REFUSED
+
+
+@command(
+    "serve",
+    "iceberg-writer-compat serve --path db.orders=/data/orders",
+    "iceberg-writer-compat serve --host 0.0.0.0 --token-file /etc/catalog/token"
+    " --tls-cert server.pem --tls-key key.pem",
+    "iceberg-writer-compat serve --conf spark.sql.catalogImplementation=hive",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8181,
+    show_default=True,
+    help="The port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="The file with the token that clients have to send; otherwise the environment variable "
+    f"{_TOKEN} is looked at. Without a token only this machine can be listened to.",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The certificate of the server, in PEM.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The key of the certificate, in PEM (PKCS#8).",
+)
+@click.option(
+    "--path",
+    "paths",
+    multiple=True,
+    metavar="NAMESPACE.TABLE=FOLDER",
+    callback=lambda _context, _parameter, entries: dict(map(_folder, entries)),
+    help="Offer the Delta table in a folder under a name; may be repeated.",
+)
+@session_options
+def serve(
+    host: str,
+    port: int,
+    token_file: TextIO | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    paths: dict[str, str],
+    settings: dict[str, str],
+) -> int:
+    """Offer Delta tables to Iceberg clients by URL, as an Iceberg REST catalog.
+
+    Clients see the tables with the feature in the catalog of the Spark session, and those of
+    --path; each of their commits is one commit of Delta. Requests are printed, one line each. The
+    server stops on SIGTERM and Ctrl-C, after the commits that are being made.
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key are given together or not at all.")
+    token = os.environ.get(_TOKEN) if token_file is None else token_file.read()
+    if token is not None and not token.strip():
+        raise click.UsageError("The token is empty.")
+    asked = threading.Event()
+    before = [signal.signal(kind, lambda *_: asked.set()) for kind in _STOPPING]
+    spark = session(settings)
+    try:
+        with serving.started(
+            spark, host, port, token, tls_cert, tls_key, paths, prints=True
+        ) as server:
+            click.echo(f"Iceberg REST catalog at {server.uri}")
+            if token is None:
+                click.echo("Without a token only this machine is answered.", err=True)
+            sys.stdout.flush()
+            # A wait without end would not let Python run its handlers of signals.
+            while not asked.wait(timeout=1):
+                pass
+    finally:
+        for kind, handler in zip(_STOPPING, before, strict=True):
+            signal.signal(kind, handler)
+        if asked.is_set():
+            spark.stop()
+    return 0
