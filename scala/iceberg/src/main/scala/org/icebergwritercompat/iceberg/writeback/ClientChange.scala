@@ -5,6 +5,7 @@ import org.apache.iceberg._
 import org.apache.iceberg.io.FileIO
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.metricsPrefix
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
 import org.icebergwritercompat.iceberg.source._
@@ -221,8 +222,10 @@ final class ClientChange(table: String) {
   ): Option[IcebergWriterCompatException] = {
     val before = base.fold(Map.empty[String, String])(_.properties.asScala.toMap)
     val after = updated.properties.asScala.toMap
+    val renamed = base.fold(before)(b => withColumnsOf(b.schema, updated.schema, before))
     val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
       ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
+      renamed.get(key) != after.get(key) &&
       // What it is published with anyway may be said.
       !after.get(key).exists(ClientProperties.steering(key).contains)
     }
@@ -236,6 +239,22 @@ final class ClientChange(table: String) {
           .orElse(ClientProperties.steering(key))
           .fold("nothing")(value => s"'$value'")
       )
+    }
+  }
+
+  // Iceberg's library renames the properties of a column with the column, and drops them with it.
+  private def withColumnsOf(
+      was: Schema,
+      is: Schema,
+      properties: Map[String, String]
+  ): Map[String, String] = properties.flatMap { case (key, value) =>
+    val column = Option.when(key.startsWith(metricsPrefix))(
+      was.findField(key.stripPrefix(metricsPrefix))
+    )
+    column.filter(_ != null) match {
+      case Some(field) =>
+        Option(is.findColumnName(field.fieldId)).map(name => s"$metricsPrefix$name" -> value)
+      case None => Some(key -> value)
     }
   }
 
