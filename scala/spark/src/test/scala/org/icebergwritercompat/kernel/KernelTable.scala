@@ -22,7 +22,7 @@ import io.delta.kernel.utils.{CloseableIterable, CloseableIterator}
 import org.apache.hadoop.conf.Configuration
 
 import java.nio.file.Path
-import java.time.{Instant, LocalDate}
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.time.temporal.ChronoUnit
 import java.util.Optional
 import scala.jdk.CollectionConverters._
@@ -72,14 +72,14 @@ final class KernelTable(folder: Path) {
   /** The number of rows that it reads. */
   def count(): Long = {
     var rows = 0L
-    eachBatch(rows += _.getSize)
+    eachBatch(None)(rows += _.getSize)
     rows
   }
 
-  /** All rows of the table, in no order. */
-  def rows(): Seq[Record] = {
+  /** All rows of the table, or of a version of it, in no order. */
+  def rows(version: Option[Long] = None): Seq[Record] = {
     val rows = Seq.newBuilder[Record]
-    eachBatch { data =>
+    eachBatch(version) { data =>
       rows ++= (0 until data.getSize).map { i =>
         Record((0 until data.getSchema.length).map { column =>
           KernelValues.of(data.getColumnVector(column), i)
@@ -90,8 +90,9 @@ final class KernelTable(folder: Path) {
   }
 
   // There is no room for all batches at a time.
-  private def eachBatch(visit: ColumnarBatch => Unit): Unit = {
-    val scan = TableManager.loadSnapshot(path).build(engine).getScanBuilder.build()
+  private def eachBatch(version: Option[Long])(visit: ColumnarBatch => Unit): Unit = {
+    val snapshot = TableManager.loadSnapshot(path)
+    val scan = version.fold(snapshot)(snapshot.atVersion).build(engine).getScanBuilder.build()
     val state = scan.getScanState(engine)
     for (batch <- all(scan.getScanFiles(engine)); file <- all(batch.getRows))
       Using.resource(read(state, file))(_.asScala.foreach(data => visit(data.getData)))
@@ -162,12 +163,18 @@ private object KernelValues {
     if (vector.isNullAt(i)) null
     else
       vector.getDataType match {
-        case _: IntegerType     => vector.getInt(i)
-        case _: LongType        => vector.getLong(i)
-        case _: StringType      => vector.getString(i)
-        case _: DecimalType     => vector.getDecimal(i)
-        case _: DateType        => LocalDate.ofEpochDay(vector.getInt(i).toLong)
-        case _: TimestampType   => Instant.EPOCH.plus(vector.getLong(i), ChronoUnit.MICROS)
+        case _: IntegerType      => vector.getInt(i)
+        case _: LongType         => vector.getLong(i)
+        case _: StringType       => vector.getString(i)
+        case _: BooleanType      => vector.getBoolean(i)
+        case _: FloatType        => vector.getFloat(i)
+        case _: DoubleType       => vector.getDouble(i)
+        case _: BinaryType       => vector.getBinary(i)
+        case _: DecimalType      => vector.getDecimal(i)
+        case _: DateType         => LocalDate.ofEpochDay(vector.getInt(i).toLong)
+        case _: TimestampType    => instant(vector.getLong(i))
+        case _: TimestampNTZType =>
+          LocalDateTime.ofInstant(instant(vector.getLong(i)), ZoneOffset.UTC)
         case struct: StructType =>
           Record((0 until struct.length).map(field => of(vector.getChild(field), i)): _*)
         case _: ArrayType =>
@@ -178,6 +185,8 @@ private object KernelValues {
           list(map.getKeys, map.getSize).zip(list(map.getValues, map.getSize)).toMap
         case other => throw new IllegalArgumentException(other.toString)
       }
+
+  private def instant(micros: Long): Instant = Instant.EPOCH.plus(micros, ChronoUnit.MICROS)
 
   private def list(elements: ColumnVector, size: Int): Seq[Any] =
     (0 until size).map(of(elements, _))
