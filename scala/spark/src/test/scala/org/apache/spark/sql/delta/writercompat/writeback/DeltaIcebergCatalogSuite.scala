@@ -507,32 +507,6 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assertSame(table)
   }
 
-  test("clients and Delta at once: each row is there once") {
-    val table = numbers()
-    val clients = 2
-    val each = 4
-    val threads = java.util.concurrent.Executors.newFixedThreadPool(clients + 1)
-    try {
-      sql(
-        s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('iceberg.commit.retry.num-retries' = '40')"
-      )
-      def start(work: => Unit): java.util.concurrent.Future[_] =
-        threads.submit(new Runnable { override def run(): Unit = work })
-      val running = (0 until clients).map { c =>
-        start {
-          val there = newCatalog().loadTable(id(table))
-          (0 until each).foreach(i => append(there, Seq((c * 100 + i).toLong, "client")))
-        }
-      } :+ start {
-        (0 until each).foreach(i => sql(s"INSERT INTO ${table.name} VALUES (${1000 + i}, 'delta')"))
-      }
-      running.foreach(_.get(5, java.util.concurrent.TimeUnit.MINUTES))
-    } finally threads.shutdown()
-    assert(count(table) == (clients + 1) * each)
-    assert(spark.table(table.name).distinct().count() == (clients + 1) * each)
-    assertSame(table)
-  }
-
   private val schema = new Schema(
     NestedField.required(1, "id", Types.LongType.get),
     NestedField.optional(
