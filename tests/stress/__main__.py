@@ -10,16 +10,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from stress import disks, heaps, kills, races
+from stress import clients, disks, heaps, kills, races
 from stress.counts import Counts
 from stress.judge import Judge
 
 # Which part of the time each one takes; what is made before it begins comes on top.
 PARTS = {
-    "kills": (kills.run, 0.5),
+    "kills": (kills.run, 0.4),
     "races": (races.run, 0.15),
-    "disks": (disks.run, 0.2),
-    "heaps": (heaps.run, 0.15),
+    "disks": (disks.run, 0.15),
+    "heaps": (heaps.run, 0.1),
+    "clients": (clients.run, 0.2),
 }
 
 
@@ -30,6 +31,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5, help="how long, about (5)")
     parser.add_argument("--seed", type=int, default=None, help="for moments and amounts")
     parser.add_argument("--files", type=int, default=50_000, help="of the large table (50000)")
+    parser.add_argument(
+        "--operations", type=int, default=None, help="random operations by clients (by the time)"
+    )
     arguments = parser.parse_args()
     seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
     chosen = {name: PARTS[name] for name in arguments.parts or PARTS}

@@ -11,6 +11,7 @@ import org.apache.hadoop.fs.ChecksumFs;
 import org.apache.hadoop.fs.DelegateToFileSystem;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FsConstants;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -25,6 +26,15 @@ public final class QuickLocalFs extends ChecksumFs {
   /** The constructor that Hadoop calls. */
   public QuickLocalFs(URI uri, Configuration conf) throws IOException, URISyntaxException {
     super(new RawFs(conf));
+  }
+
+  /** The same for programs that use Hadoop's {@code FileSystem}, as Iceberg's library does. */
+  public static final class AsFileSystem extends LocalFileSystem {
+
+    /** The constructor that Hadoop calls. */
+    public AsFileSystem() {
+      super(new LocalFiles());
+    }
   }
 
   private static final class RawFs extends DelegateToFileSystem {

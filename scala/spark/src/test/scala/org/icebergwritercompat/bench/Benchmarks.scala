@@ -14,7 +14,18 @@ object Settings {
   val command = "make bench"
 
   val names: Seq[String] =
-    Seq("rules", "append", "insert", "files", "start", "session", "publish", "growth", "upgrade")
+    Seq(
+      "rules",
+      "append",
+      "insert",
+      "files",
+      "start",
+      "session",
+      "publish",
+      "growth",
+      "upgrade",
+      "writeback"
+    )
 }
 
 /**
@@ -37,7 +48,8 @@ object Benchmarks {
       Option.when(settings.wants("session"))(SessionBenchmark.run(settings)) ++
       Option.when(settings.wants("publish"))(PublishBenchmark.run(settings)) ++
       Option.when(settings.wants("publish", "growth"))(GrowthBenchmark.run(settings)) ++
-      Option.when(settings.wants("upgrade"))(UpgradeBenchmark.run(settings))
+      Option.when(settings.wants("upgrade"))(UpgradeBenchmark.run(settings)) ++
+      Option.when(settings.wants("writeback"))(WriteBackBenchmark.run(settings))
     val text = Report.markdown(sections, settings, machine)
     println(text)
     if (names.isEmpty && !settings.quick)

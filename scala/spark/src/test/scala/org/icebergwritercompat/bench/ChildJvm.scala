@@ -9,13 +9,16 @@ import scala.jdk.CollectionConverters._
  * A child JVM that reads one request per line and prints one answer per line. The guard is
  * installed once per JVM, so a guarded and a stock session cannot be in the same JVM.
  */
-final class ChildJvm(main: String, arguments: String*) extends AutoCloseable {
+final class ChildJvm(main: String, arguments: Seq[String], options: Seq[String])
+    extends AutoCloseable {
+
+  def this(main: String, arguments: String*) = this(main, arguments, ChildJvm.Options)
 
   private val process = {
     val command = Seq(s"${System.getProperty("java.home")}/bin/java", "-cp") ++
       Seq(System.getProperty("java.class.path")) ++
       JavaModuleOptions.defaultModuleOptions.trim.split("\\s+") ++
-      ChildJvm.Options ++ Seq(main) ++ arguments
+      options ++ Seq(main) ++ arguments
     val builder = new ProcessBuilder(command.asJava)
     builder.environment.put("SPARK_LOCAL_IP", "127.0.0.1")
     builder.redirectError(ProcessBuilder.Redirect.appendTo(ChildJvm.log)).start()

@@ -15,7 +15,11 @@ object Sessions {
   val Stock = "stock"
 
   /** A new session of this kind; the kinds differ only in the extension. */
-  def start(kind: String, folder: String): SparkSession =
+  def start(
+      kind: String,
+      folder: String,
+      more: Map[String, Any] = Map.empty
+  ): SparkSession =
     SparkSession
       .builder()
       .master("local[2]")
@@ -26,6 +30,7 @@ object Sessions {
       .config("spark.sql.shuffle.partitions", "2")
       .config("spark.databricks.delta.snapshotPartitions", "2")
       .config("spark.sql.warehouse.dir", s"$folder/warehouse")
+      .config(more)
       .getOrCreate()
 }
 

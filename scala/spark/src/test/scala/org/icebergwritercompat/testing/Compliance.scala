@@ -18,15 +18,41 @@ object Compliance {
   /** What is wrong with the table; `Nil` if it is as it should be. */
   def problems(table: TestTable): Seq[String] = {
     val log = table.log
+    problems(log, _ => true, file => !log.filesBefore(file))
+  }
+
+  /**
+   * Judges one table again and again, and reads the footer of each file once. Iceberg's clients
+   * write the files, so columns have any name in them, and are known by their ids.
+   */
+  final class OfClients {
+
+    private val judged = scala.collection.mutable.HashSet.empty[Path]
+
+    /** What is wrong with the table. */
+    def problems(log: LoggedTable): Seq[String] = Compliance.problems(log, judged.add, _ => false)
+  }
+
+  /**
+   * @param isAsked
+   *   whether the footer of a file is looked at
+   * @param isNamed
+   *   whether the columns of a file have the names that follow from the ids
+   */
+  private def problems(
+      log: LoggedTable,
+      isAsked: Path => Boolean,
+      isNamed: Path => Boolean
+  ): Seq[String] =
     protocolProblems(log) ++ propertyProblems(log) ++ schemaProblems(log) ++ log.liveFiles
+      .filter { case (file, _) => isAsked(file) }
       .flatMap { case (file, add) =>
         val deletionVector = Option.when(add.has("deletionVector"))("deletion vector")
         val stats =
           Option.unless(add.path("stats").asText.contains("\"numRecords\""))("no numRecords")
-        (deletionVector ++ stats ++ fileProblems(log, file))
+        (deletionVector ++ stats ++ fileProblems(log, file, isNamed(file)))
           .map(problem => s"${file.getFileName}: $problem")
       }
-  }
 
   private val configuration = new Configuration(false)
 
@@ -71,9 +97,8 @@ object Compliance {
       Option.unless(max.exists(_ >= ids.flatten.max))(s"maxColumnId is $max, ids are $ids")
   }
 
-  private def fileProblems(log: LoggedTable, path: Path): Seq[String] = {
+  private def fileProblems(log: LoggedTable, path: Path, named: Boolean): Seq[String] = {
     val file = footer(path)
-    val named = !log.filesBefore(path)
     val max = log.properties.get("delta.columnMapping.maxColumnId").map(_.toLong).getOrElse(0L)
     val partitions = log.columns.filter(column => log.partitionColumns.contains(column.name))
     structProblems(log.columns, file, new Given(max, named)) ++ partitions.collect {

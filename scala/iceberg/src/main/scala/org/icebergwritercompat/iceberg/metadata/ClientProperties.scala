@@ -18,15 +18,6 @@ object ClientProperties {
     PublishedMetadata.isSetByPublishing(key) || key.startsWith("delta-") || places(key) ||
       key.startsWith("write.object-storage.")
 
-  /** The column whose metrics a property is about; `None` for any other property. */
-  private[iceberg] def columnOf(key: String): Option[String] =
-    Option.when(key.startsWith(PublishedMetadata.metricsPrefix)) {
-      key.stripPrefix(PublishedMetadata.metricsPrefix)
-    }
-
-  /** The property about the metrics of a column. */
-  private[iceberg] def ofColumn(name: String): String = s"${PublishedMetadata.metricsPrefix}$name"
-
   /** Those that may be published, of the ones that a Delta table has. */
   private[iceberg] def published(properties: Map[String, String]): Map[String, String] =
     properties.filterNot { case (key, _) => isReserved(key) }

@@ -26,8 +26,12 @@ object MetadataFileNames {
   /** A file that is to be renamed to one of these. */
   val Temporary: Regex = s"$uuid$ending|$uuid-version-hint\\.(?:temp|text)".r
 
-  /** A manifest, or a list of manifests. */
-  val Avro: Regex = s"$uuid-m\\d+\\.avro|snap-\\d+-\\d+-$uuid\\.avro".r
+  /**
+   * A manifest, or a list of manifests: of Iceberg's library and all who follow it, of its rewrite
+   * of manifests by Spark, and of DuckDB, whose lists have no number of an attempt.
+   */
+  val Avro: Regex =
+    s"$uuid-m\\d+\\.avro|optimized-m-$uuid\\.avro|snap-\\d+-(?:\\d+-)?$uuid\\.avro".r
 
   /** The JSON in a file of this name. */
   def uncompressed(name: String, content: InputStream): InputStream =

@@ -24,6 +24,9 @@ object PublishedMetadata {
   /** The property with the id of the Delta table. */
   val DeltaTableProperty = "delta-table-id"
 
+  /** The property of a snapshot that an Iceberg client has made. */
+  private[iceberg] val ClientProperty = "delta-by-client"
+
   /** The Delta version of a snapshot. */
   private[iceberg] def versionOf(snapshot: Snapshot): Option[Long] =
     snapshot.summary.asScala.get(DeltaVersionProperty).flatMap(_.toLongOption)

@@ -88,6 +88,7 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
     val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
     json.put("schema-id", prepared.currentSchemaId)
     val summary = json.get("summary").asInstanceOf[ObjectNode]
+    summary.put(PublishedMetadata.ClientProperty, "true")
     notes.foreach { case (key, value) => summary.put(key, value) }
     SnapshotParser.fromJson(json.toString)
   }

@@ -112,14 +112,12 @@ final class IcebergPublisher(
   /** Completes what an interrupted publisher has left open. */
   def repair(): Unit = operations.repair()
 
-  /** Removes the snapshots that were replaced before a time. */
+  /** Removes the snapshots that were replaced before a time, and old files that nothing needs. */
   def expireSnapshots(endedBefore: Long): Unit = metadata.foreach { published =>
     val ended = SnapshotHistory.endedBefore(published, endedBefore)
-    if (ended.nonEmpty) {
-      step.remove(published, ended.toSet)
-      step.sweep()
-      MetadataSweep.outnumbered(published, operations)
-    }
+    if (ended.nonEmpty) step.remove(published, ended.toSet)
+    step.sweep(whole = true)
+    if (ended.nonEmpty) MetadataSweep.outnumbered(published, operations)
   }
 
   /**

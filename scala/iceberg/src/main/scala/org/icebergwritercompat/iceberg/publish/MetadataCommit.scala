@@ -145,11 +145,16 @@ private[publish] final class MetadataCommit(
     ()
   }
 
-  /** Deletes old files of the metadata that nothing refers to; a failure is logged only. */
-  def sweep(): Unit =
+  /**
+   * Deletes old files of the metadata that nothing refers to; a failure is logged only.
+   *
+   * @param whole
+   *   see [[MetadataSweep]]
+   */
+  def sweep(whole: Boolean = false): Unit =
     try {
       val unreadSince = System.currentTimeMillis() - math.max(keptMillis, leastKeptMillis)
-      MetadataSweep(operations.current(), operations, unreadSince)
+      MetadataSweep(operations.current(), operations, unreadSince, whole)
     } catch {
       case NonFatal(e) => logger.warn(s"Old files of the Iceberg metadata of $name are left", e)
     }

@@ -2,6 +2,7 @@ package org.icebergwritercompat.iceberg.target
 
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
+import org.apache.iceberg.util.{Tasks, ThreadPools}
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
 import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{
   Avro,
@@ -9,6 +10,7 @@ import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{
   OfPath,
   Temporary
 }
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.ClientProperty
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -26,8 +28,16 @@ object MetadataSweep {
    *   the metadata that readers see
    * @param before
    *   files that were written later are kept; in milliseconds
+   * @param whole
+   *   whether to read the lists of all snapshots, to find what commits have left that were refused
+   *   or given up since the oldest snapshot
    */
-  def apply(table: TableMetadata, operations: TableOperations, before: Long): Unit =
+  def apply(
+      table: TableMetadata,
+      operations: TableOperations,
+      before: Long,
+      whole: Boolean
+  ): Unit =
     operations.io match {
       case io: FileIO with SupportsPrefixOperations =>
         val files = io.listPrefix(folderOf(operations).toString).asScala.toSeq
@@ -49,7 +59,7 @@ object MetadataSweep {
           val unused = old.filter { file =>
             Temporary.matches(name(file)) || isPast(file)
           }
-          delete(io, unused ++ unreferenced(table, io, files, before))
+          delete(io, unused ++ unreferenced(table, io, files, before, whole))
         }
       case _ =>
     }
@@ -88,20 +98,23 @@ object MetadataSweep {
     new Path(operations.metadataFileLocation("x")).getParent
 
   /**
-   * A snapshot has manifests of the previous one and new ones. So a manifest that was written
-   * before the oldest remaining snapshot, and is not in it, is in no later one.
+   * A snapshot of the publisher has manifests of the previous one and new ones. So a manifest that
+   * was written before the oldest remaining snapshot, and is not in it, is in no later one. That
+   * does not hold for snapshots of Iceberg clients, who may write manifests, lose a race, and
+   * commit the same manifests later.
    */
   private def unreferenced(
       table: TableMetadata,
       io: FileIO,
       files: Seq[FileInfo],
-      before: Long
+      before: Long,
+      whole: Boolean
   ): Seq[FileInfo] = {
     val snapshots = table.snapshots.asScala.toSeq
     val lists = snapshots.map(snapshot => key(snapshot.manifestListLocation)).toSet
     val line = SnapshotHistory.line(table).toSeq
     val oldest = line.lastOption
-    val since = oldest.fold(Option(before)) { snapshot =>
+    val since = oldest.filterNot(_ => whole).fold(Option(before)) { snapshot =>
       val list = key(snapshot.manifestListLocation)
       files.find(file => key(file.location) == list).map(_.createdAtMillis)
     }
@@ -111,12 +124,23 @@ object MetadataSweep {
     }
     if (settled.isEmpty) Nil
     else {
-      val others = snapshots.toSet.diff(line.toSet)
-      val manifests = (oldest ++ others).iterator
-        .flatMap(SnapshotHistory.copy(_).allManifests(io).asScala)
-        .map(manifest => key(manifest.path))
-        .toSet
-      settled.filterNot(file => manifests(key(file.location)))
+      val inLine = line.map(_.snapshotId).toSet
+      val asked = snapshots.filter { snapshot =>
+        whole || !inLine(snapshot.snapshotId) || snapshot.summary.containsKey(ClientProperty)
+      }
+      val needed = java.util.concurrent.ConcurrentHashMap.newKeySet[String]
+      Tasks
+        .foreach((asked ++ oldest).distinctBy(_.snapshotId): _*)
+        .executeWith(ThreadPools.getWorkerPool)
+        .stopOnFailure()
+        .throwFailureWhenFinished()
+        .run { snapshot =>
+          SnapshotHistory
+            .copy(snapshot)
+            .allManifests(io)
+            .forEach { manifest => needed.add(key(manifest.path)); () }
+        }
+      settled.filterNot(file => needed.contains(key(file.location)))
     }
   }
 

@@ -48,7 +48,7 @@ object SnapshotHistory {
     val readable = new BaseTable(new StagedOperations(table, operations), table.location)
     val removed = kept.iterator
       .take(kept.size - 1)
-      .filter(_.summary.containsKey(SnapshotSummary.DELETED_FILES_PROP))
+      .filter(snapshot => mayRemove(snapshot))
       .flatMap { snapshot =>
         SnapshotChanges.builderFor(readable).snapshot(snapshot).build().removedDataFiles.asScala
       }
@@ -57,6 +57,11 @@ object SnapshotHistory {
       table.snapshots.asScala.toSet.diff(kept.toSet).filterNot(s => without(s.snapshotId))
     removed ++ others.iterator.flatMap(live(table, operations.io, _)).map(_.location)
   }
+
+  // Clients need not say how many files they remove.
+  private def mayRemove(snapshot: Snapshot): Boolean =
+    snapshot.operation != DataOperations.APPEND ||
+      snapshot.summary.containsKey(SnapshotSummary.DELETED_FILES_PROP)
 
   /** A copy of the metadata that does not share the caches of its snapshots. */
   def copy(table: TableMetadata): TableMetadata =

@@ -5,6 +5,7 @@ import org.apache.iceberg._
 import org.apache.iceberg.io.FileIO
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.metricsPrefix
 import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
 import org.icebergwritercompat.iceberg.publish.PublishRefusals
@@ -258,9 +259,10 @@ final class ClientChange(table: String) {
   ): Option[IcebergWriterCompatException] = {
     val before = base.fold(Map.empty[String, String])(_.properties.asScala.toMap)
     val after = updated.properties.asScala.toMap
+    val renamed = base.fold(before)(b => withColumnsOf(b.schema, updated.schema, before))
     val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
       ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
-      !base.exists(followsColumn(key, _, updated)) &&
+      renamed.get(key) != after.get(key) &&
       // What it is published with anyway may be said.
       !after.get(key).exists(ClientProperties.steering(key).contains)
     }
@@ -277,19 +279,21 @@ final class ClientChange(table: String) {
     }
   }
 
-  // Iceberg's library takes a property of a column along when the column is renamed or dropped.
-  private def followsColumn(key: String, base: TableMetadata, updated: TableMetadata): Boolean =
-    ClientProperties.columnOf(key).exists { name =>
-      def column(of: TableMetadata) = Option(of.schema.findField(name)).map(_.fieldId)
-      def nameOf(id: Int, of: TableMetadata) = Option(of.schema.findColumnName(id))
-      Option(updated.properties.get(key)) match {
-        case None        => column(base).exists(!nameOf(_, updated).contains(name))
-        case Some(value) =>
-          column(updated)
-            .flatMap(nameOf(_, base))
-            .exists(was => base.property(ClientProperties.ofColumn(was), null) == value)
-      }
+  // Iceberg's library renames the properties of a column with the column, and drops them with it.
+  private def withColumnsOf(
+      was: Schema,
+      is: Schema,
+      properties: Map[String, String]
+  ): Map[String, String] = properties.flatMap { case (key, value) =>
+    val column = Option.when(key.startsWith(metricsPrefix))(
+      was.findField(key.stripPrefix(metricsPrefix))
+    )
+    column.filter(_ != null) match {
+      case Some(field) =>
+        Option(is.findColumnName(field.fieldId)).map(name => s"$metricsPrefix$name" -> value)
+      case None => Some(key -> value)
     }
+  }
 
   private def changedProperties(
       base: Option[TableMetadata],

@@ -11,7 +11,14 @@ import org.apache.spark.sql.delta.writercompat.guard.{GuardedTransaction, Overta
 import org.apache.spark.sql.delta.writercompat.publish.PublishHook
 import org.apache.spark.sql.delta.writercompat.read.{Copies, DeltaTables, Sessions, TableStates}
 import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, StructType}
+import org.apache.spark.sql.types.{
+  ArrayType,
+  DataType,
+  MapType,
+  StructField,
+  StructType,
+  TimestampNTZType
+}
 import org.icebergwritercompat.contract.Lifecycle
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.source._
@@ -153,12 +160,23 @@ private[writercompat] final class SparkDeltaSink(
         id = definition.id,
         schemaString = schema.json,
         partitionColumns = definition.partitionColumns,
-        configuration = properties + (WriterCompat.MaxColumnId -> highest(before, definition)),
+        configuration = properties + (WriterCompat.MaxColumnId -> highest(before, definition)) ++
+          manuallyEnabled(snapshot, definition.schema),
         createdTime = before.createdTime.orElse(Some(System.currentTimeMillis()))
       )
     }
     if (snapshot.version < 0) transaction.updateMetadataForNewTable(changed)
     else transaction.updateMetadata(changed)
+  }
+
+  // Delta asks a person to set it when a table gets its first column of the type, and a client of
+  // Iceberg has no way to do so.
+  private def manuallyEnabled(snapshot: Snapshot, schema: StructType): Map[String, String] = {
+    val feature = "timestampNtz"
+    val isMissing = snapshot.version >= 0 &&
+      !snapshot.protocol.writerFeatures.exists(_.contains(feature)) &&
+      SchemaNode.flatten(schema).exists(_.dataType == TimestampNTZType)
+    Option.when(isMissing)(s"delta.feature.$feature" -> "supported").toMap
   }
 
   private def highest(before: Metadata, definition: ProposedDefinition): String = {

@@ -169,6 +169,38 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assertSame(table)
   }
 
+  test("columns whose bounds are not published are renamed and dropped as all others") {
+    val table = managed()
+    sql(
+      s"CREATE TABLE ${table.name} (id INT, t TIMESTAMP, u TIMESTAMP, s STRUCT<v: TIMESTAMP>) " +
+        s"USING delta TBLPROPERTIES ($on)"
+    )
+    val there = client(table)
+    def metrics = there.properties.asScala.keySet
+      .filter(_.startsWith("write.metadata.metrics.column."))
+      .map(_.stripPrefix("write.metadata.metrics.column."))
+    assert(metrics == Set("t", "u", "s.v"))
+    there.updateSchema().renameColumn("t", "t2").deleteColumn("u").renameColumn("s", "s2").commit()
+    there.updateSchema().renameColumn("s2.v", "v2").commit()
+    assert(metrics == Set("t2", "s2.v2"))
+    assertSame(table)
+    refused(table, "PROPERTY")(
+      there.updateProperties().set("write.metadata.metrics.column.t2", "full").commit()
+    )
+  }
+
+  test("the first timestamp without zone is added as any other column") {
+    val table = filled()
+    assert(!table.log.writerFeatures("timestampNtz"))
+    val there = client(table)
+    val list = Types.ListType.ofOptional(100, Types.TimestampType.withoutZone)
+    there.updateSchema().addColumn("times", list).commit()
+    assert(table.log.writerFeatures("timestampNtz") && table.log.readerFeatures("timestampNtz"))
+    assert(!table.log.properties.keys.exists(_.startsWith("delta.feature.")))
+    append(there, Seq(3L, "c", java.util.List.of(LocalDateTime.parse("2026-03-29T02:30:00"))))
+    withConf("spark.sql.datetime.java8API.enabled" -> "true")(assertSame(table))
+  }
+
   test("properties of clients are kept and given back, those that steer are not theirs") {
     val table = filled()
     val there = client(table)
@@ -454,32 +486,6 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     val stale = TableMetadata.buildFrom(base).setProperties(java.util.Map.of("a", "b")).build()
     intercept[CommitFailedException](operations.commit(base, stale))
     assert(table.log.version == 2)
-    assertSame(table)
-  }
-
-  test("clients and Delta at once: each row is there once") {
-    val table = numbers()
-    val clients = 2
-    val each = 4
-    val threads = java.util.concurrent.Executors.newFixedThreadPool(clients + 1)
-    try {
-      sql(
-        s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('iceberg.commit.retry.num-retries' = '40')"
-      )
-      def start(work: => Unit): java.util.concurrent.Future[_] =
-        threads.submit(new Runnable { override def run(): Unit = work })
-      val running = (0 until clients).map { c =>
-        start {
-          val there = newCatalog().loadTable(id(table))
-          (0 until each).foreach(i => append(there, Seq((c * 100 + i).toLong, "client")))
-        }
-      } :+ start {
-        (0 until each).foreach(i => sql(s"INSERT INTO ${table.name} VALUES (${1000 + i}, 'delta')"))
-      }
-      running.foreach(_.get(5, java.util.concurrent.TimeUnit.MINUTES))
-    } finally threads.shutdown()
-    assert(count(table) == (clients + 1) * each)
-    assert(spark.table(table.name).distinct().count() == (clients + 1) * each)
     assertSame(table)
   }
 
