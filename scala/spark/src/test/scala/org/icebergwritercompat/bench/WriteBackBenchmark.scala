@@ -68,7 +68,11 @@ object WriteBackBenchmark {
       def of(kind: String, at: Int) = taken(kind).map(_(at)).toVector
       Seq(
         Row.ratio(s"one commit of $files files ÷ Iceberg's own", of("client", 0), of("own", 0)),
-        Row.ratio(s"one commit of $files files ÷ Delta with publishing", of("client", 0), of("delta", 0))
+        Row.ratio(
+          s"one commit of $files files ÷ Delta with publishing",
+          of("client", 0),
+          of("delta", 0)
+        )
       )
     }
     Section(
@@ -255,7 +259,8 @@ private final class WriteBackWorker(folder: Path) {
   def many(kind: String, files: Int, count: Int): Seq[Double] = {
     val there = tables(kind -> files)
     val first = written(there)
-    val source = Paths.get(new java.net.URI(new org.apache.hadoop.fs.Path(first.location).toUri.toString))
+    val source =
+      Paths.get(new java.net.URI(new org.apache.hadoop.fs.Path(first.location).toUri.toString))
     made += 1
     // So many links as a file can have in any file system.
     var original = source
@@ -292,7 +297,11 @@ private final class WriteBackWorker(folder: Path) {
   // With one row.
   private def written(there: Table): DataFile = {
     val writer = Parquet
-      .writeData(there.io.newOutputFile(there.locationProvider.newDataLocation(s"${UUID.randomUUID}.parquet")))
+      .writeData(
+        there.io.newOutputFile(
+          there.locationProvider.newDataLocation(s"${UUID.randomUUID}.parquet")
+        )
+      )
       .schema(there.schema)
       .withSpec(there.spec)
       .createWriterFunc((s: Schema, t: MessageType) => GenericParquetWriter.create(s, t))

@@ -51,10 +51,20 @@ class RacingClientsSuite extends ClientSuite {
       running.foreach(_.get(15, TimeUnit.MINUTES))
     } finally threads.shutdownNow()
     val counts = written.map(_.get)
-    info(s"${counts.take(clients).mkString(", ")} commits by clients, ${counts.drop(clients).mkString(", ")} by Delta")
-    val wanted = for { (n, writer) <- counts.zipWithIndex; i <- 0 until n } yield
-      s"[${writer * 1000000L + i}]"
-    assert(spark.sql(s"SELECT id FROM ${table.name}").collect().map(_.toString).toSeq.sorted == wanted.sorted)
+    info(
+      s"${counts.take(clients).mkString(", ")} commits by clients, ${counts.drop(clients).mkString(", ")} by Delta"
+    )
+    val wanted = for {
+      (n, writer) <- counts.zipWithIndex; i <- 0 until n
+    } yield s"[${writer * 1000000L + i}]"
+    assert(
+      spark
+        .sql(s"SELECT id FROM ${table.name}")
+        .collect()
+        .map(_.toString)
+        .toSeq
+        .sorted == wanted.sorted
+    )
     assert(table.log.version == 1 + counts.sum)
     // One snapshot for each commit, and the clients' own among them.
     val published = snapshots(table)

@@ -69,7 +69,8 @@ class RandomCommitsSuite extends ClientSuite {
     val ran = cpu()
     val wrong = (0 until operations by aTable).flatMap { first =>
       val table = managed()
-      val random = new RandomTable(s"default.${table.name}", seed + first / aTable, new Doors(table))
+      val random =
+        new RandomTable(s"default.${table.name}", seed + first / aTable, new Doors(table))
       val result = Try {
         withConf(
           "spark.sql.datetime.java8API.enabled" -> "true",

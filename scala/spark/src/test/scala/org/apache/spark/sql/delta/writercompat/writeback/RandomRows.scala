@@ -134,10 +134,10 @@ private[writeback] object Values {
     case (null, _)                             => null
     case (row: Map[_, _], Kind.Struct(fields)) =>
       record(of.asStructType, fields, row.asInstanceOf[Row])
-    case (list: Vector[_], _)      => list.asJava
-    case (map: Map[_, _], _)       => map.asJava
-    case (buffer: ByteBuffer, _)   => buffer.duplicate
-    case (other, _)                => other
+    case (list: Vector[_], _)    => list.asJava
+    case (map: Map[_, _], _)     => map.asJava
+    case (buffer: ByteBuffer, _) => buffer.duplicate
+    case (other, _)              => other
   }
 
   /** A row as Iceberg's library writes it. */

@@ -671,9 +671,10 @@ private[writeback] final class RandomTable(
   // By keys, because names are random.
   private def filesOf(there: Table): Vector[Live] = {
     there.refresh()
-    Using.resource(there.newScan().planFiles()) { tasks =>
-      tasks.asScala.toVector.map(_.file.copy())
-    }
+    Using
+      .resource(there.newScan().planFiles()) { tasks =>
+        tasks.asScala.toVector.map(_.file.copy())
+      }
       .map(file => new Live(file, keysIn(there, file)))
       .sortBy(_.keys.min)
   }
@@ -708,7 +709,7 @@ private[writeback] final class RandomTable(
       there: Table,
       rows: Vector[Row]
   ): Vector[(Option[PartitionData], Vector[Row])] = partition match {
-    case None => Vector(None -> rows)
+    case None    => Vector(None -> rows)
     case Some(p) =>
       rows.groupBy(_.getOrElse(p.serial, null)).values.toVector.sortBy(g => keyOf(g.head)).map {
         group => Some(partitionOf(there, record(there, group.head))) -> group
@@ -774,12 +775,15 @@ private[writeback] final class RandomTable(
   }
 
   private def newColumn(depth: Int, fresh: Boolean = false): Column = {
-    val kind = if (depth == 0) one(Kind.plain) else random.nextInt(6) match {
-      case 0 => Kind.Struct(Vector.fill(1 + random.nextInt(2))(newColumn(0, fresh = true)))
-      case 1 => Kind.Items(one(Kind.plain))
-      case 2 => Kind.Pairs(one(Kind.plain))
-      case _ => one(Kind.plain)
-    }
+    val kind =
+      if (depth == 0) one(Kind.plain)
+      else
+        random.nextInt(6) match {
+          case 0 => Kind.Struct(Vector.fill(1 + random.nextInt(2))(newColumn(0, fresh = true)))
+          case 1 => Kind.Items(one(Kind.plain))
+          case 2 => Kind.Pairs(one(Kind.plain))
+          case _ => one(Kind.plain)
+        }
     Column(serial(), newName(fresh), kind)
   }
 
