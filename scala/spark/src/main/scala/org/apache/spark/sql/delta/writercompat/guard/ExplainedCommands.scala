@@ -37,23 +37,27 @@ object ExplainedCommands extends SparkStrategy {
   private val deltasCommands = "org.apache.spark.sql.delta.commands."
 
   /** The tables that a command names, each with its name in statements. */
-  private[guard] def tablesOf(command: LogicalPlan, spark: SparkSession): Seq[(String, DeltaLog)] = {
+  private[guard] def tablesOf(
+      command: LogicalPlan,
+      spark: SparkSession
+  ): Seq[(String, DeltaLog)] = {
     val parts = partsOf(command).toSeq
     val entries = parts.collect { case entry: CatalogTable => entry }
     parts.collect { case log: DeltaLog => log }.distinctBy(_.dataPath).map { log =>
-      val entry = entries.find(found => Try(new Path(found.location) == log.dataPath).getOrElse(false))
+      val entry =
+        entries.find(found => Try(new Path(found.location) == log.dataPath).getOrElse(false))
       TableStates.nameOf(spark, entry, log.dataPath) -> log
     }
   }
 
   private def partsOf(part: Any): Iterator[Any] = part match {
-    case log: DeltaLog         => Iterator.single(log)
-    case entry: CatalogTable   => Iterator.single(entry)
-    case table: DeltaTableV2   => Iterator(table.deltaLog) ++ table.catalogTable
-    case source: CloneSource   => source.snapshot.iterator.map(_.deltaLog) ++ source.catalogTable
-    case index: TahoeFileIndex => Iterator.single(index.deltaLog)
-    case files: HadoopFsRelation    => partsOf(files.location)
-    case plan: LogicalPlan          => plan.productIterator.flatMap(partsOf)
+    case log: DeltaLog            => Iterator.single(log)
+    case entry: CatalogTable      => Iterator.single(entry)
+    case table: DeltaTableV2      => Iterator(table.deltaLog) ++ table.catalogTable
+    case source: CloneSource      => source.snapshot.iterator.map(_.deltaLog) ++ source.catalogTable
+    case index: TahoeFileIndex    => Iterator.single(index.deltaLog)
+    case files: HadoopFsRelation  => partsOf(files.location)
+    case plan: LogicalPlan        => plan.productIterator.flatMap(partsOf)
     case several: IterableOnce[_] => several.iterator.flatMap(partsOf)
     case _                        => Iterator.empty
   }
