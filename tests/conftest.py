@@ -34,17 +34,21 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("warehouse")
 
 
-@pytest.fixture(scope="session")
-def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the class of the tests of Scala through which Delta writes its log."""
-    classes = tmp_path_factory.mktemp("classes")
+def compiled(source: str, classes: Path) -> Path:
+    """The folder with the compiled class of the tests of Scala that uses Hadoop alone."""
     (hadoop,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     home = os.environ.get("JAVA_HOME")
     javac = shutil.which("javac", path=None if home is None else f"{home}/bin")
     assert javac is not None, "the tests need a JDK"
-    source = "scala/iceberg/src/test/java/org/icebergwritercompat/testing/QuickLocalFs.java"
-    subprocess.run([javac, "-cp", hadoop, "-d", classes, REPOSITORY / source], check=True)
+    file = REPOSITORY / "scala/iceberg/src/test/java/org/icebergwritercompat/testing" / source
+    subprocess.run([javac, "-cp", hadoop, "-d", classes, file], check=True)
     return classes
+
+
+@pytest.fixture(scope="session")
+def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the class through which Delta writes its log."""
+    return compiled("QuickLocalFs.java", tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(scope="session")

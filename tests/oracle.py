@@ -108,11 +108,15 @@ class Node:
 
 @dataclass(frozen=True)
 class File:
-    """A live data file, with the metadata that was in force when it was written."""
+    """A live data file, with the metadata that was in force when it was written.
+
+    An Iceberg engine names the columns as the table does, and not physically: the ids tell them.
+    """
 
     add: Json
     written_under: Json
     entered_under: Json
+    by_iceberg: bool
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,7 @@ def read_log(table: Path) -> Log:
     first_written_under: dict[str, Json] = {}
     # An upgrade enters files again, under the names that the columns have from then on.
     entered_under: dict[str, Json] = {}
+    by_iceberg: set[str] = set()
     for version in found:
         text = (table / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8")
         actions = [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -168,6 +173,7 @@ def read_log(table: Path) -> Log:
             if "metaData" in action:
                 metadata = action["metaData"]
                 history.append(metadata)
+        operations = [a["commitInfo"].get("operation", "") for a in actions if "commitInfo" in a]
         # The order of actions in a commit means nothing; a file is in it once.
         for action in actions:
             if "remove" in action:
@@ -175,14 +181,20 @@ def read_log(table: Path) -> Log:
             if "add" in action:
                 path, vector = _key(action["add"])
                 live[path, vector] = action["add"]
+                if path not in first_written_under and _is_by_iceberg(operations):
+                    by_iceberg.add(path)
                 first_written_under.setdefault(path, metadata)
                 if not _has_feature(entered_under.get(path, {})):
                     entered_under[path] = metadata
     files = tuple(
-        File(add, first_written_under[path], entered_under[path])
+        File(add, first_written_under[path], entered_under[path], path in by_iceberg)
         for (path, _), add in sorted(live.items())
     )
     return Log(found[-1], protocol, metadata, tuple(history), files)
+
+
+def _is_by_iceberg(operations: list[str]) -> bool:
+    return any(operation.startswith("ICEBERG ") for operation in operations)
 
 
 def _key(action: Json) -> tuple[str, str]:
@@ -451,7 +463,7 @@ def _file_problems(table: Path, log: Log, file: File) -> Iterator[str]:
     root, rows = read_footer(path)
     if stats.get("numRecords") != rows:
         yield f"has {rows} rows, but numRecords is {stats.get('numRecords')}"
-    yield from _column_problems(_schema(file.written_under), root)
+    yield from _column_problems(_schema(file.written_under), root, file.by_iceberg)
     now = {node.id: node.kind for node in _nodes(log.metadata)}
     for node in _nodes(file.written_under):
         # Parquet and Iceberg store a byte or short as an int; only the log knew it was less.
@@ -460,10 +472,10 @@ def _file_problems(table: Path, log: Log, file: File) -> Iterator[str]:
             yield f"id {node.id} is a {node.kind} in the file, but a {now[node.id]} in the schema"
 
 
-def _column_problems(node: Node, column: Column) -> Iterator[str]:
+def _column_problems(node: Node, column: Column, by_iceberg: bool) -> Iterator[str]:
     """What does not match between a struct, an array or a map and its Parquet group."""
     if node.kind == "struct":
-        found = {child.name: child for child in column.children}
+        found = {f"col-{c.id}" if by_iceberg else c.name: c for c in column.children}
         wanted = {str(child.physical_name): child for child in node.children}
         if missing := sorted(set(wanted) - set(found)):
             yield f"{node.path or 'the file'} lacks the columns {missing}"
@@ -499,7 +511,7 @@ def _column_problems(node: Node, column: Column) -> Iterator[str]:
             if child_column.physical_type != "group":
                 yield f"{child.path} is a {child_column.physical_type}, not a {child.kind}"
             else:
-                yield from _column_problems(child, child_column)
+                yield from _column_problems(child, child_column, by_iceberg)
         elif child.kind in _NARROW:
             if child_column.physical_type != "int32" or child_column.logical_type not in (
                 "",

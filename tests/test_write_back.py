@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
 
-from conftest import Table, rows, session_conf
+import oracle
+from conftest import Table, compiled, rows, session_conf, to_be_killed
 from iceberg_writer_compat import prove, publish, verify
 
 CATALOG = "org.icebergwritercompat.DeltaIcebergCatalog"
@@ -135,3 +138,142 @@ def test_refused_by_iceberg(ice: SparkSession, table: Table) -> None:
         )
         table_of.manageSnapshots().createTag("t", table_of.currentSnapshot().snapshotId()).commit()
     assert assert_same(table) == [(1,)]
+
+
+def test_increments_of_iceberg_across_commits_of_delta(
+    ice: SparkSession, table: Table, tmp_path: Path
+) -> None:
+    name = f"ice.default.{table}"
+    ice.sql(f"CREATE TABLE {name} (id BIGINT)")
+    ice.sql(f"INSERT INTO {name} VALUES (1)")
+
+    def newest() -> int:
+        found = ice.sql(f"SELECT snapshot_id FROM {name}.refs WHERE name = 'main'").first()
+        assert found is not None
+        return int(found[0])
+
+    def streamed() -> list[int]:
+        """What a stream has read so far."""
+        query = (
+            ice.readStream.format("iceberg")
+            .load(name)
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "read"))
+        )
+        assert query.awaitTermination(120)
+        return sorted(row.id for row in ice.read.parquet(str(tmp_path / "read")).collect())
+
+    assert streamed() == [1]
+    before = newest()
+    ice.sql(f"INSERT INTO {table} VALUES (2), (3)")
+    ice.sql(f"INSERT INTO {name} VALUES (4)")
+    ice.sql(f"OPTIMIZE {table}")
+    ice.sql(f"INSERT INTO {table} VALUES (5)")
+    ice.table(name).collect()
+    reader = ice.read.format("iceberg").option("start-snapshot-id", str(before))
+    found = reader.option("end-snapshot-id", str(newest())).load(name).collect()
+    assert sorted(row.id for row in found) == [2, 3, 4, 5]
+    assert streamed() == [1, 2, 3, 4, 5]
+
+
+# --- Killed processes -----------------------------------------------------------------------------
+
+_CREATED = "CREATE TABLE {i} (id BIGINT); INSERT INTO {i} VALUES (1)"
+_INSERT = "INSERT INTO {i} VALUES (2)"
+_QUERY = "CREATE TABLE {i} AS SELECT id FROM range(0, 3)"
+
+# Of each moment: what comes before, the statement, the path that is not made any more, and the
+# version that is in the log by then.
+KILLS = {
+    "before_commit": (_CREATED, _INSERT, r"_delta_log/0*2\.json", 1),
+    "after_commit": (_CREATED, _INSERT, r"metadata/[^/]*\.metadata\.json", 2),
+    "while_publishing": (_CREATED, _INSERT, r"metadata/[^/]*-version-hint\.\w+", 2),
+    "create_unnamed": ("", "CREATE TABLE {i} (id BIGINT)", "data", 0),
+    "query_before_commit": ("", _QUERY, r"_delta_log/0*0\.json", -1),
+    "query_unnamed": ("", _QUERY, "data", 0),
+    "query_unpublished": ("", _QUERY, r"metadata/[^/]*\.metadata\.json", 0),
+}
+
+
+def test_killed_at_each_step(
+    ice: SparkSession, table: Table, warehouse: Path, tmp_path: Path
+) -> None:
+    names = {step: f"{table}_{step}" for step in KILLS}
+    tasks = [
+        {
+            "before": before.format(i=f"ice.default.{names[step]}"),
+            "statement": statement.format(i=f"ice.default.{names[step]}"),
+            "at": f".*/{names[step]}/{at}",
+            "there": str(
+                warehouse / names[step] / "_delta_log" / f"{version:020}.json"
+                if version >= 0
+                else warehouse
+            ),
+        }
+        for step, (before, statement, at, version) in KILLS.items()
+    ]
+    classes = compiled("StoppingFs.java", tmp_path)
+    with to_be_killed("stop_at.py", warehouse, classes, json.dumps(tasks)) as printed:
+        stopped = [next(printed) for _ in tasks]
+        assert all(line.startswith("stopped before") for line in stopped), stopped
+
+    def ours(step: str) -> Table:
+        return Table(ice, names[step], warehouse / names[step])
+
+    def named(step: str) -> Table:
+        """Another process has the names in its own catalog."""
+        ice.sql(f"CREATE TABLE {names[step]} USING delta LOCATION '{warehouse / names[step]}'")
+        return ours(step)
+
+    # The version that was not made is made by the statement that is sent again.
+    killed = named("before_commit")
+    assert oracle.versions(killed.folder) == [0, 1]
+    assert assert_same(killed) == [(1,)]
+    ice.sql(_INSERT.format(i=f"ice.default.{killed}"))
+    assert assert_same(killed) == [(1,), (2,)]
+
+    for step in ("after_commit", "while_publishing"):
+        killed = named(step)
+        commit = (killed.folder / "_delta_log" / f"{2:020}.json").read_text(encoding="utf-8")
+        info = next(
+            a["commitInfo"] for a in map(json.loads, commit.splitlines()) if "commitInfo" in a
+        )
+        (snapshot,) = json.loads(info["tags"]["icebergWriterCompat.snapshots"])["snapshots"]
+        # What the client sends again is there.
+        _commit_again(ice, killed, snapshot)
+        assert oracle.versions(killed.folder) == [0, 1, 2]
+        assert assert_same(killed) == [(1,), (2,)]
+        found = ice.sql(f"SELECT snapshot_id FROM ice.default.{killed}.refs").collect()
+        assert [row.snapshot_id for row in found] == [snapshot["snapshot-id"]]
+        ice.sql(f"INSERT INTO ice.default.{killed} VALUES (3)")
+        assert assert_same(killed) == [(1,), (2,), (3,)]
+
+    ice.sql(f"CREATE TABLE ice.default.{names['create_unnamed']} (id BIGINT)")
+    assert assert_same(ours("create_unnamed")) == []
+    for step in ("query_before_commit", "query_unnamed"):
+        ice.sql(_QUERY.format(i=f"ice.default.{names[step]}"))
+        assert assert_same(ours(step)) == [(0,), (1,), (2,)]
+    # It was named, so whoever knows the name has the rows, and makes no other.
+    killed = named("query_unpublished")
+    with pytest.raises(Exception, match="already exists"):
+        ice.sql(_QUERY.format(i=f"ice.default.{killed}"))
+    assert assert_same(killed) == [(0,), (1,), (2,)]
+    for name in names.values():
+        ice.sql(f"DROP TABLE {name}")
+
+
+def _commit_again(spark: SparkSession, table: Table, snapshot: dict[str, Any]) -> None:
+    """Commits a snapshot to the metadata that was published before it."""
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
+    older = table.folder / "metadata" / "v2.metadata.json"
+    catalog = jvm.org.icebergwritercompat.DeltaIcebergCatalog()
+    catalog.initialize("again", {})
+    identifier = iceberg.catalog.TableIdentifier.parse(f"default.{table}")
+    operations = catalog.loadTable(identifier).operations()
+    base = iceberg.TableMetadataParser.read(operations.io(), f"file:{older}")
+    made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+    builder = iceberg.TableMetadata.buildFrom(base)
+    operations.commit(base, builder.setBranchSnapshot(made, "main").build())

@@ -75,8 +75,8 @@ final class SessionTables {
     val entry = CatalogTable(
       identifier(table),
       if (isDefault) CatalogTableType.MANAGED else CatalogTableType.EXTERNAL,
-      CatalogStorageFormat.empty
-        .copy(locationUri = Some(CatalogUtils.stringToURI(folder.toUri.toString))),
+      // A path as text would be encoded once more.
+      CatalogStorageFormat.empty.copy(locationUri = Some(folder.toUri)),
       new StructType,
       provider = Some("delta")
     )
