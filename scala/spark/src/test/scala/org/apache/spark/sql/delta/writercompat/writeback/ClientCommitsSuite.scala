@@ -138,7 +138,8 @@ class ClientCommitsSuite extends ClientSuite {
       assert(table.log.writerFeatures("rowTracking"))
       val there = client(table)
       val made = append(there, Seq(3L, "c"), Seq(4L, "d"))
-      val rewritten = file(there, None, record(there.schema, 3L, "c"), record(there.schema, 4L, "d"))
+      val rewritten =
+        file(there, None, record(there.schema, 3L, "c"), record(there.schema, 4L, "d"))
       there.newRewrite().deleteFile(made).addFile(rewritten).commit()
       sql(s"INSERT INTO ${table.name} VALUES (5, 'e')")
       append(client(table), Seq(6L, "f"))
@@ -178,7 +179,10 @@ class ClientCommitsSuite extends ClientSuite {
       .deleteColumn("g")
       .commit()
     there.updateSchema().addColumn("g", Types.FloatType.get).deleteColumn("t.e").commit()
-    append(there, Seq(2L, 4.5f, record(there.schema.findType("t").asStructType.asSchema, 5.5), 6.5f))
+    append(
+      there,
+      Seq(2L, 4.5f, record(there.schema.findType("t").asStructType.asSchema, 5.5), 6.5f)
+    )
     assert(modes.nonEmpty && modes != before)
     assertSame(table)
     val refused = intercept[org.apache.iceberg.exceptions.ValidationException] {
@@ -247,7 +251,11 @@ class ClientCommitsSuite extends ClientSuite {
   }
 
   /** What a stream of Delta reads from where it stopped the last time. */
-  private def streamed(table: TestTable, checkpoint: String, options: (String, String)*): Seq[Long] = {
+  private def streamed(
+      table: TestTable,
+      checkpoint: String,
+      options: (String, String)*
+  ): Seq[Long] = {
     val seen = new ConcurrentLinkedQueue[Long]
     spark.readStream
       .options(options.toMap)

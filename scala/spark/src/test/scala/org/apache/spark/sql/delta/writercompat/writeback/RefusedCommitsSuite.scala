@@ -49,7 +49,9 @@ class RefusedCommitsSuite extends ClientSuite {
       }
       assert(!catalog.tableExists(id(other)) && !Files.exists(other.folder))
       assert(answer(atCreate) == later.replaceAll("table default\\.[^ ]+", "table t"), key)
-      assert(later.contains(s"the property $key to '$value'") && later.contains("leave the property"))
+      assert(
+        later.contains(s"the property $key to '$value'") && later.contains("leave the property")
+      )
     }
     // What is so anyway may be said, at both.
     val same = Map("write.delete.mode" -> "copy-on-write", "gc.enabled" -> "false")
@@ -126,7 +128,9 @@ class RefusedCommitsSuite extends ClientSuite {
     sql(s"ALTER TABLE ${table.name} SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
     val there = client(table)
     val said = refused(table, "BY_DELTA") {
-      there.newDelete().deleteFromRowFilter(org.apache.iceberg.expressions.Expressions.alwaysTrue)
+      there
+        .newDelete()
+        .deleteFromRowFilter(org.apache.iceberg.expressions.Expressions.alwaysTrue)
         .commit()
     }
     assert(said.contains("appendOnly"), said)
