@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 import oracle
 from conftest import Table, compiled, rows, session_conf, to_be_killed
 from iceberg_writer_compat import prove, publish, verify
+from iceberg_writer_compat.proving import CHECKS, READERS
+from test_prove import COLUMNS, GREATEST, LEAST, NULLS, ODD, ZEROS
 
 CATALOG = "org.icebergwritercompat.DeltaIcebergCatalog"
 
@@ -138,6 +140,29 @@ def test_refused_by_iceberg(ice: SparkSession, table: Table) -> None:
         )
         table_of.manageSnapshots().createTag("t", table_of.currentSnapshot().snapshotId()).commit()
     assert assert_same(table) == [(1,)]
+
+
+def test_every_type_written_by_iceberg(ice: SparkSession, table: Table) -> None:
+    name = f"ice.default.{table}"
+    ice.sql(f"CREATE TABLE {name} ({COLUMNS})")
+    for some in (GREATEST, LEAST, f"{NULLS}), ({ODD}), ({ZEROS}"):
+        ice.sql(f"INSERT INTO {name} VALUES ({some})")
+    # Promoted and renamed in one commit, which is no statement.
+    api: Any = ice._jvm
+    types = api.org.apache.iceberg.types.Types
+    loaded = api.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(ice._jsparkSession, name)
+    update = loaded.updateSchema().renameColumn("int", "wide")
+    update.updateColumn("int", types.LongType.get()).renameColumn("float", "double").updateColumn(
+        "float", types.DoubleType.get()
+    ).updateColumn("dec", types.DecimalType.of(18, 2)).makeColumnOptional("must").commit()
+    ice.sql(f"UPDATE {name} SET l = l - 1 WHERE must = 4")
+    ice.sql(f"DELETE FROM {table} WHERE must = 3")
+    assert oracle.check(table.folder) == []
+    publish(ice, table.name)
+    proof = prove(ice, table.name, READERS, versions=None)
+    assert proof.proven, str(proof)
+    assert proof.checks == CHECKS
+    assert verify(ice, table.name).compliant
 
 
 def test_increments_of_iceberg_across_commits_of_delta(
