@@ -58,9 +58,15 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
    * for: a catalog of Spark may keep this for long.
    */
   override def current(): TableMetadata = seen match {
+    // A commit of a client asks for it in the threads of Iceberg's pool. Publishing needs these
+    // threads itself, so that it would wait for ever.
+    case Some(known) if isOfPool(Thread.currentThread)                            => known.metadata
     case Some(known) if known.log.unsafeVolatileSnapshot.version <= known.version => known.metadata
     case _                                                                        => refresh()
   }
+
+  private def isOfPool(thread: Thread): Boolean =
+    thread.getName.startsWith("iceberg-worker-pool")
 
   // The same object as long as nothing has changed: clients compare by identity.
   override def refresh(): TableMetadata = synchronized {
