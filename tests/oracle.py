@@ -184,7 +184,9 @@ def read_log(table: Path) -> Log:
                 if path not in first_written_under and _is_by_iceberg(operations):
                     by_iceberg.add(path)
                 first_written_under.setdefault(path, metadata)
-                if not _has_feature(entered_under.get(path, {})):
+                # So does a rollback by an Iceberg client, with statistics of today's columns.
+                has_feature = _has_feature(entered_under.get(path, {}))
+                if not has_feature or _is_by_iceberg(operations):
                     entered_under[path] = metadata
     files = tuple(
         File(add, first_written_under[path], entered_under[path], path in by_iceberg)

@@ -142,6 +142,104 @@ def test_refused_by_iceberg(ice: SparkSession, table: Table) -> None:
     assert assert_same(table) == [(1,)]
 
 
+# --- Every operation, and every reader ------------------------------------------------------------
+
+# By Iceberg's connector (`{i}`) and by Delta (`{t}`); what each makes of the rows is in `prove`.
+OPERATIONS = (
+    "INSERT INTO {i} VALUES (1, 'x', 'a', 1, 1.5, 1.25, null, map('k', 1), TIMESTAMP'2026-01-01'),"
+    " (2, 'a b/c%20=ü&?#:+\\'\"é', 'b', 2, float('NaN'), -1.25, named_struct('a', 1, 'b',"
+    " array(named_struct('c', 2))), map(), null), (3, null, null, null, null, null, null, null,"
+    " null), (4, 'null', 'd', 4, -0.0, 0, named_struct('a', null, 'b', array()), map('l', null),"
+    " TIMESTAMP'0001-01-01')",
+    "INSERT INTO {i} SELECT id, 'x', 'many', 7, 0.5, 0.5, null, null, null FROM range(10, 14)",
+    "UPDATE {i} SET name = concat(name, '!'), n = n + 1 WHERE id IN (1, 3, 11)",
+    "DELETE FROM {i} WHERE id = 12",
+    "MERGE INTO {i} t USING (SELECT id, 'merged' AS name FROM range(2, 21, 2)) s ON t.id = s.id"
+    " WHEN MATCHED AND t.p = 'x' THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name"
+    " WHEN NOT MATCHED THEN INSERT (id, p, name) VALUES (s.id, 'y', s.name)",
+    "INSERT INTO {t} (id, p, name) VALUES (5, 'x', 'delta'), (6, 'y', 'delta')",
+    "OPTIMIZE {t}",
+    "INSERT OVERWRITE {i} PARTITION (p = 'y') SELECT 30, 'static', 1, 1.0, 1, null, null, null",
+    "SET spark.sql.sources.partitionOverwriteMode=dynamic",
+    "INSERT OVERWRITE {i} VALUES (31, 'z', 'dynamic', 1, 1.0, 1, null, null, null),"
+    " (32, 'null', 'dynamic', 1, 1.0, 1, null, null, null)",
+    "SET spark.sql.sources.partitionOverwriteMode=static",
+    "MERGE INTO {t} t USING (SELECT 31 AS id UNION ALL SELECT 40) s ON t.id = s.id"
+    " WHEN MATCHED THEN UPDATE SET name = 'delta' WHEN NOT MATCHED THEN INSERT (id, p)"
+    " VALUES (s.id, 'w')",
+    "DELETE FROM {i} WHERE p = 'null'",
+    "ALTER TABLE {i} ADD COLUMNS (late DATE COMMENT 'a doc' AFTER id, s.d STRING)",
+    "ALTER TABLE {i} ADD COLUMN s.b.element.e ARRAY<INT>",
+    "ALTER TABLE {i} RENAME COLUMN s.a TO aa",
+    "ALTER TABLE {i} ALTER COLUMN n TYPE BIGINT",
+    "ALTER TABLE {i} ALTER COLUMN s.aa TYPE BIGINT",
+    "ALTER TABLE {i} ALTER COLUMN f TYPE DOUBLE",
+    "ALTER TABLE {i} ALTER COLUMN amount TYPE DECIMAL(20, 2)",
+    "ALTER TABLE {i} ALTER COLUMN name COMMENT 'another doc'",
+    "ALTER TABLE {i} ALTER COLUMN f AFTER name",
+    "ALTER TABLE {i} ALTER COLUMN id DROP NOT NULL",
+    "ALTER TABLE {i} DROP COLUMN t",
+    "ALTER TABLE {i} ADD COLUMN t STRING",
+    "INSERT INTO {i} (id, p, late, n, f, amount, t, s) VALUES (null, 'x', DATE'9999-12-31',"
+    " 9223372036854775807, 1.7976931348623157E308, 999999999999999999.99, 'again',"
+    " named_struct('aa', 5000000000, 'b', array(named_struct('c', 1, 'e', array(1, null))),"
+    " 'd', 'deep'))",
+    "INSERT INTO {t} (id, p, t) VALUES (50, 'x', 'by delta'), (51, 'v', null)",
+    "CALL ice.system.rewrite_data_files(table => '{n}', options => map('rewrite-all', 'true'))",
+    "CALL ice.system.rewrite_manifests('{n}')",
+    "UPDATE {t} SET name = 'u' WHERE id = 50",
+    "VACUUM {t}",
+    "ALTER TABLE {t} ADD COLUMN of_delta ARRAY<STRUCT<q: INT>>",
+    "INSERT INTO {i} (id, p, of_delta) VALUES (52, 'v', array(named_struct('q', 1), null))",
+    "RESTORE {t} TO VERSION AS OF {mark}",
+    "DELETE FROM {i} WHERE id = 11",
+    "CALL ice.system.rollback_to_snapshot('{n}', {first})",
+    "INSERT INTO {i} (id, p, name) VALUES (60, 'x', 'after')",
+    "CREATE OR REPLACE TABLE {i} (id BIGINT, p STRING, other MAP<INT, STRING>) PARTITIONED BY (p)",
+    "INSERT INTO {i} VALUES (1, 'x', map(1, 'one')), (2, null, null)",
+    "CREATE OR REPLACE TABLE {i} PARTITIONED BY (p) AS"
+    " SELECT id, cast(id % 2 AS STRING) AS p, id * 2 AS twice FROM range(0, 6)",
+    "TRUNCATE TABLE {i}",
+    "INSERT INTO {i} VALUES (7, 'x', 14)",
+)
+
+
+def test_every_operation_is_seen_alike(ice: SparkSession, table: Table) -> None:
+    name = f"ice.default.{table}"
+    ice.sql(
+        f"CREATE TABLE {name} (id BIGINT NOT NULL, p STRING, name STRING, n INT, f FLOAT,"
+        " amount DECIMAL(9, 2), s STRUCT<a: INT, b: ARRAY<STRUCT<c: INT>>>, m MAP<STRING, INT>,"
+        " t TIMESTAMP) PARTITIONED BY (p)"
+    )
+    first, mark = 0, 0
+    for operation in OPERATIONS:
+        words = {"i": name, "t": table, "n": f"default.{table}", "first": first, "mark": mark}
+        statement = operation.format(**words)
+        before = table.log.version
+        ice.sql(statement).collect()
+        if statement.startswith("SET"):
+            continue
+        now = table.log.version
+        assert now == before + 1 or "VACUUM" in statement, statement
+        assert oracle.check(table.folder) == [], statement
+        assert publish(ice, table.name).delta_version == now
+        # The rows of each version follow below, when all of them are there.
+        proof = prove(ice, table.name, ["pyiceberg", "duckdb"], checks=["schema"])
+        assert proof.proven and proof.published_version == now, f"{statement}\n{proof}"
+        if not first:
+            found = ice.sql(f"SELECT snapshot_id FROM {name}.refs").first()
+            assert found is not None
+            first = found[0]
+        if "by delta" in statement:
+            mark = now
+    proof = prove(ice, table.name, READERS, versions=None)
+    assert proof.proven, str(proof)
+    snapshots = ice.sql(f"SELECT summary['delta-version'] AS version FROM {name}.snapshots")
+    assert sorted(proof.versions) == sorted(int(row.version) for row in snapshots.collect())
+    assert len(proof.versions) > 20
+    assert verify(ice, table.name).compliant
+
+
 def test_every_type_written_by_iceberg(ice: SparkSession, table: Table) -> None:
     name = f"ice.default.{table}"
     ice.sql(f"CREATE TABLE {name} ({COLUMNS})")
