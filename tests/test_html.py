@@ -64,6 +64,8 @@ def rules(page: Page) -> list[str]:
 
 
 def picture(page: Page) -> Image.Image:
+    # On a busy machine the first frame may be one from before the styles.
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
 
 
