@@ -27,7 +27,7 @@ help: ## Show what there is to run
 
 setup: $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
 
-demo: setup ## Make a table in a scratch folder, change it, publish it, and let others read it
+demo: setup ## Make a table in a scratch folder, publish it, and let others read and write it
 	@mkdir -p target
 	@$(bin)/python demo/demo.py 2>target/demo.log || { tail -n 30 target/demo.log >&2; exit 1; }
 

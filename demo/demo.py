@@ -5,6 +5,7 @@ Everything happens in a scratch folder, which is removed at the end.
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -22,6 +24,7 @@ from iceberg_writer_compat import (
     configure_spark_with_iceberg_writer_compat,
     prove,
     publish,
+    serve,
 )
 
 
@@ -105,6 +108,14 @@ def show(spark: SparkSession, folder: Path) -> None:
     print(f"  {published.metadata_location}")
     show_proof(prove(spark, "orders", ["pyiceberg", "duckdb"], checks=["schema", "rows", "values"]))
 
+    title("DuckDB inserts into the Delta table, by the Iceberg REST catalog")
+    with serve(spark, port=0) as server:
+        print(f"  Iceberg REST catalog at {server.uri}")
+        insert_by_duckdb(server.uri)
+    show_last_commit(spark)
+    for row in spark.table("orders").orderBy("id").toJSON().collect():
+        print(f"    {row}")
+
 
 def title(text: str) -> None:
     """Prints a heading."""
@@ -123,6 +134,30 @@ def sql(spark: SparkSession, statement: str) -> None:
         print(f"  {type(error).__name__}, SQLSTATE {error.getSqlState()}:")
         for line in str(error).split("\n\nJVM stacktrace:")[0].splitlines():
             print(f"    {line}")
+
+
+def insert_by_duckdb(uri: str) -> None:
+    """Inserts a row by DuckDB, which knows nothing of Delta here."""
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("httpfs", "avro", "iceberg"):
+        package = importlib.import_module(f"duckdb_extension_{name}")
+        folder = Path(str(package.__file__)).parent / "extensions" / f"v{duckdb.__version__}"
+        connection.execute(f"LOAD '{folder / name}.duckdb_extension'")
+    statements = (
+        f"ATTACH '' AS lake (TYPE iceberg, ENDPOINT '{uri}', AUTHORIZATION_TYPE 'none')",
+        "INSERT INTO lake.default.orders VALUES (3, {'name': 'Edsger'},"
+        " [{'sku': 'C-1', 'price': 1.50, 'quantity': 9}], TIMESTAMPTZ '2026-02-01 09:00:00Z')",
+    )
+    for statement in statements:
+        print(f"  D {statement}")
+        connection.execute(statement)
+    connection.close()
+
+
+def show_last_commit(spark: SparkSession) -> None:
+    """Prints what Delta's history says of the newest version."""
+    (commit,) = spark.sql("DESCRIBE HISTORY orders LIMIT 1").collect()
+    print(f"  version {commit.version} of the Delta table: {commit.operation}")
 
 
 def show_properties(folder: Path) -> None:
