@@ -20,7 +20,7 @@ sbt := build/sbt
 jars := python/iceberg_writer_compat/jars
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench wheel clean distclean
+.PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench nessie wheel clean distclean
 
 help: ## Show what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +37,8 @@ side_by_side := $(bin)/python build/side_by_side.py
 test: setup ## Run every test; SPARK=4.0 runs the Scala tests of another Spark line
 	$(side_by_side) scala "$(sbt) $(call line,$(SPARK))/test" python "$(pytest)"
 
-test-all: stage .tools/browser/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
-	$(side_by_side) scala "$(sbt) testAll" python "$(pytest)"
+test-all: stage .tools/browser/.installed .tools/nessie/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
+	$(side_by_side) scala "$(sbt) testAll" python "$(pytest) -o 'python_files=test_*.py with_*.py'"
 
 lint-python: .venv/.installed
 	$(bin)/ruff check --config python/pyproject.toml python tests demo build
@@ -65,6 +65,9 @@ docs: setup ## Write docs/rules.md anew, from the rules and their examples
 
 stress: setup ## Kill, race and fill disks; ARGS="--minutes 60 kills" for longer or one part
 	PYTHONPATH=python:tests $(bin)/python -m stress $(ARGS)
+
+nessie: setup .tools/nessie/.installed ## Fetch a Nessie server (280 MB) and run its tests
+	$(bin)/pytest -c python/pyproject.toml --rootdir . -v tests/with_nessie.py
 
 bench: setup ## Measure what the guard costs, as ratios in one run
 	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.bench.Benchmarks"
@@ -93,6 +96,10 @@ distclean: clean ## Remove what was built and what was installed
 .tools/browser/.installed: build/setup build/unpack_browser.py | .venv/.installed
 	build/setup browser
 	@mkdir -p $(@D)
+	@touch $@
+
+.tools/nessie/.installed: build/setup build/nessie-ivy.xml build/nessie-java.txt | .venv/.installed
+	build/setup nessie
 	@touch $@
 
 # One sbt for all lines; `.staged-4.1` is what `setup` needs.

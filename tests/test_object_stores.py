@@ -425,6 +425,24 @@ def test_a_catalog_in_a_database(place: Place, spark: SparkSession, tmp_path: Pa
     assert sorted(tuple(row.values()) for row in found) == place.rows()
 
 
+def test_a_catalog_without_its_client(place: Place, spark: SparkSession) -> None:
+    """Iceberg's class for Glue is there, and the part of the AWS SDK that it needs is not."""
+    place.create()
+    place.sql("ALTER TABLE {t} SET TBLPROPERTIES ('icebergWriterCompat.publish.table' = 'db.t')")
+    place.sql("INSERT INTO {t} VALUES (1, 'x')")
+    prefix = "spark.icebergWriterCompat.catalog"
+    with session_conf(spark, {f"{prefix}.type": "glue", f"{prefix}.warehouse": "s3a://bucket/w"}):
+        # Java says at the second call that the class could not be initialized.
+        for _ in range(2):
+            with pytest.raises(PySparkException) as refusal:
+                publish(spark, place.path)
+            missing = "ICEBERG_WRITER_COMPAT_CATALOG_CLASS_MISSING"
+            assert refusal.value.getCondition() == missing, refusal.value
+            assert "needs the class software.amazon.awssdk.services." in str(refusal.value)
+            assert "spark.jars.packages=software.amazon.awssdk:bundle:" in str(refusal.value)
+    assert not place.store.keys(f"{place.key}/metadata")
+
+
 def test_entries_of_the_log_store(
     place: Place, spark: SparkSession, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,7 +97,7 @@ private[errors] trait PublishErrors {
       Map("uri" -> uri, "driver" -> driver, "coordinate" -> coordinate)
     )
 
-  /** The answer where a catalog has files written by a class that the session does not have. */
+  /** The answer where a catalog needs a class that the session does not have. */
   def catalogClassMissing(
       catalog: String,
       missing: String,

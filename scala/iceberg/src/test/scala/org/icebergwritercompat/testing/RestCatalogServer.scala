@@ -11,7 +11,7 @@ import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, Table
 import org.apache.iceberg.exceptions._
 import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode
 import org.apache.iceberg.rest.requests._
-import org.apache.iceberg.rest.responses.{ConfigResponse, ErrorResponse}
+import org.apache.iceberg.rest.responses.{ConfigResponse, ErrorResponse, LoadTableResponse}
 import org.apache.iceberg.rest.{CatalogHandlers, RESTSerializers}
 
 import java.net.InetSocketAddress
@@ -26,10 +26,13 @@ import scala.util.control.NonFatal
  *
  * @param defaults
  *   what it tells its clients to do, if they have not decided otherwise
+ * @param ofTables
+ *   what it tells them with each table, and overrides their own settings
  */
 final class RestCatalogServer(
     catalog: Catalog with SupportsNamespaces,
-    defaults: Map[String, String] = Map.empty
+    defaults: Map[String, String] = Map.empty,
+    ofTables: Map[String, String] = Map.empty
 ) extends AutoCloseable {
 
   private val mapper = new ObjectMapper
@@ -78,6 +81,13 @@ final class RestCatalogServer(
     if (!bare) exchange.getResponseBody.write(body)
   }
 
+  private def configured(found: LoadTableResponse): LoadTableResponse =
+    LoadTableResponse
+      .builder()
+      .withTableMetadata(found.tableMetadata)
+      .addAllConfig(ofTables.asJava)
+      .build()
+
   private def handle(exchange: HttpExchange): AnyRef = {
     def read[T](kind: Class[T]): T = mapper.readValue(exchange.getRequestBody, kind)
     val path = exchange.getRequestURI.getPath.stripPrefix("/v1/").split('/').toSeq
@@ -88,15 +98,19 @@ final class RestCatalogServer(
       case ("GET" | "HEAD", Seq("namespaces", namespace)) =>
         CatalogHandlers.loadNamespace(catalog, Namespace.of(namespace))
       case ("POST", Seq("namespaces", namespace, "register")) =>
-        CatalogHandlers.registerTable(
-          catalog,
-          Namespace.of(namespace),
-          read(classOf[RegisterTableRequest])
+        configured(
+          CatalogHandlers.registerTable(
+            catalog,
+            Namespace.of(namespace),
+            read(classOf[RegisterTableRequest])
+          )
         )
       case ("GET", Seq("namespaces", namespace, "tables")) =>
         CatalogHandlers.listTables(catalog, Namespace.of(namespace))
       case ("GET" | "HEAD", Seq("namespaces", namespace, "tables", name)) =>
-        CatalogHandlers.loadTable(catalog, TableIdentifier.of(namespace, name), SnapshotMode.ALL)
+        configured(
+          CatalogHandlers.loadTable(catalog, TableIdentifier.of(namespace, name), SnapshotMode.ALL)
+        )
       case ("POST", Seq("namespaces", namespace, "tables", name)) =>
         CatalogHandlers.updateTable(
           catalog,

@@ -141,7 +141,7 @@ object PublishTargets {
       catch {
         case _: NoSuchIcebergTableException                        => true
         case _: NoSuchTableException | _: NoSuchNamespaceException => false
-        case NonFatal(e) => throw IcebergCatalogs.failed(settings, e)
+        case IcebergCatalogs.Failed(e) => throw IcebergCatalogs.failed(settings, e)
       }
     }
 
@@ -196,7 +196,7 @@ private[iceberg] final class CatalogTarget(
     catch {
       case e: CommitFailedException       => throw e
       case e: CommitStateUnknownException => throw e
-      case NonFatal(e)                    => throw IcebergCatalogs.failed(settings, e)
+      case IcebergCatalogs.Failed(e)      => throw IcebergCatalogs.failed(settings, e)
     }
 
   override def found(): Found = {
@@ -214,6 +214,7 @@ private[iceberg] final class CatalogTarget(
     catch {
       case e: IcebergWriterCompatException => throw e
       case NonFatal(e) if !isNamed         => throw IcebergCatalogs.failed(settings, e)
+      case e: LinkageError                 => throw IcebergCatalogs.failed(settings, e)
       // Tries again, because another publisher may have committed and removed the old metadata
       // file.
       case e: NotFoundException => Try(entry()).getOrElse(cannotBeRead(e))

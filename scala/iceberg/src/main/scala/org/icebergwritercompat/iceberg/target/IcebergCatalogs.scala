@@ -4,7 +4,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.CatalogUtil
 import org.apache.iceberg.catalog.Catalog
-import org.apache.iceberg.hadoop.HadoopCatalog
+import org.apache.iceberg.hadoop.{HadoopCatalog, HadoopFileIO}
+import org.apache.iceberg.rest.{RESTCatalog, RESTClient, RESTSessionCatalog}
 import org.icebergwritercompat.errors.{Causes, IcebergWriterCompatException}
 import org.icebergwritercompat.model.BuildInfo
 import org.icebergwritercompat.remedy.Remedy
@@ -12,6 +13,7 @@ import org.icebergwritercompat.remedy.Remedy
 import java.nio.file.Files
 import java.util.Locale
 import java.util.concurrent.ConcurrentHashMap
+import java.util.function.{Function => JavaFunction}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -86,6 +88,11 @@ final case class CatalogSettings(name: String, properties: Map[String, String]) 
     } else
       isA("glue", "org.apache.iceberg.aws.glue.GlueCatalog") &&
       conf.get("hive.metastore.client.factory.class", "").toLowerCase(Locale.ROOT).contains("glue")
+
+  /** Whether it is Iceberg's client of REST servers. */
+  private[target] def isRest: Boolean =
+    isA("rest", classOf[RESTCatalog].getName) &&
+      !(properties.contains("type") && properties.contains("catalog-impl"))
 
   private def isA(kind: String, implementation: String): Boolean =
     properties.get("type").exists(_.equalsIgnoreCase(kind)) ||
@@ -171,10 +178,34 @@ object IcebergCatalogs {
       settings,
       _ => {
         settings.properties.get("uri").foreach(prepare)
-        try CatalogUtil.buildIcebergCatalog(settings.name, settings.properties.asJava, conf)
-        catch { case NonFatal(e) => throw unavailable(settings, e) }
+        try
+          if (settings.isRest) {
+            val catalog = new OwnFilesRestCatalog(conf)
+            catalog.setConf(conf)
+            catalog.initialize(settings.name, settings.properties.asJava)
+            catalog
+          } else CatalogUtil.buildIcebergCatalog(settings.name, settings.properties.asJava, conf)
+        catch { case Failed(e) => throw unavailable(settings, e) }
       }
     )
+
+  /**
+   * Every failure of a catalog, including that one of its classes needs a class that is missing.
+   */
+  private[target] object Failed {
+    def unapply(cause: Throwable): Option[Throwable] = cause match {
+      case e: LinkageError => Some(e)
+      case other           => NonFatal.unapply(other)
+    }
+  }
+
+  // The publisher writes and reads all files itself. A server can name a class for that in its
+  // answer about each table, and Iceberg then ignores the setting `io-impl` and loads that class.
+  private final class OwnFilesRestCatalog(conf: Configuration) extends RESTCatalog {
+    override protected def newSessionCatalog(
+        client: JavaFunction[java.util.Map[String, String], RESTClient]
+    ): RESTSessionCatalog = new RESTSessionCatalog(client, (_, _) => new HadoopFileIO(conf))
+  }
 
   /** The error of a catalog that failed; the next call opens it again. */
   def failed(settings: CatalogSettings, cause: Throwable): IcebergWriterCompatException = {
@@ -186,15 +217,15 @@ object IcebergCatalogs {
       settings: CatalogSettings,
       cause: Throwable
   ): IcebergWriterCompatException = {
-    val says = Causes.of(cause).iterator.map(_.toString)
-    says.flatMap(cloudClass.findFirstMatchIn(_)).nextOption() match {
-      case Some(found) if !isThere(found.group(1)) =>
-        val name = found.group(1)
+    val named = Causes.of(cause).flatMap(e => cloudClass.findAllMatchIn(e.toString))
+    val classes = named.map(found => found.matched.replace('/', '.') -> Option(found.group(1)))
+    classes.find { case (name, _) => !isThere(name) } match {
+      case Some((name, module)) =>
+        val iceberg = module.map(m => s"org.apache.iceberg:iceberg-$m:${BuildInfo.iceberg}")
         IcebergWriterCompatException.catalogClassMissing(
           settings.place,
           name,
-          s"org.apache.iceberg:iceberg-${found.group(2)}:${BuildInfo.iceberg}" +:
-            clients.getOrElse(found.group(2), Nil)
+          iceberg.toSeq ++ clients.getOrElse(module.getOrElse("aws"), Nil)
         )
       case _ =>
         IcebergWriterCompatException.catalogUnavailable(
@@ -205,8 +236,9 @@ object IcebergCatalogs {
     }
   }
 
-  // A catalog may ask for files to be written by a class of Iceberg's modules for object stores.
-  private val cloudClass = """(org\.apache\.iceberg\.(aws|azure|gcp)\.[\w.]*\w)""".r
+  // A class of Iceberg's modules for clouds, or of the AWS SDK, as errors name it.
+  private val cloudClass =
+    """(?:org\.apache\.iceberg\.(aws|azure|gcp)|software[./]amazon[./]awssdk)(?:[./][a-z]\w*)*[./][A-Z]\w*""".r
 
   // What these modules need in addition; their POM files name no version.
   private val clients = Map("aws" -> Seq("software.amazon.awssdk:bundle:2.29.52"))

@@ -656,23 +656,36 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     assert(!Files.exists(table.folder.resolve("metadata")))
   }
 
-  test("a catalog that wants another class to write files is named with the jars of that") {
-    val wanted = "org.apache.iceberg.aws.s3.S3FileIO"
-    Using.resource(new RestCatalogServer(behindRest, Map("io-impl" -> wanted))) { server =>
+  test("a catalog that wants another class to write files is published to without that class") {
+    val wanted = Map("io-impl" -> "org.apache.iceberg.aws.s3.S3FileIO")
+    // Iceberg's own client loads the class that the server names with each table, whatever it is
+    // told by its settings.
+    Using.resource(new RestCatalogServer(behindRest, wanted, wanted)) { server =>
       val table = created()
-      insert(table, 1)
       val settings = Map("type" -> "rest", "uri" -> server.uri)
-      val error = intercept[IcebergWriterCompatException](in(settings)(publish(table)))
-      assert(error.getCondition == "ICEBERG_WRITER_COMPAT_CATALOG_CLASS_MISSING")
-      assert(error.getMessage.contains(wanted))
-      assert(error.getMessage.contains("org.apache.iceberg:iceberg-aws:"))
-      // The other way that it says.
-      val own = "org.apache.iceberg.hadoop.HadoopFileIO"
-      assert(error.getMessage.contains(own))
-      in(settings + ("io-impl" -> own))(publish(table))
-      val found = behindRest.loadTable(TableIdentifier.of("default", table.name))
-      assert(found.currentSnapshot.summary.get("delta-version") == "1")
+      val identifier = TableIdentifier.of("default", table.name)
+      for (version <- 1 to 2) {
+        insert(table, version)
+        in(settings)(publish(table))
+        val found = behindRest.loadTable(identifier)
+        assert(found.currentSnapshot.summary.get("delta-version") == version.toString)
+      }
+      val own = settings + ("io-impl" -> "org.apache.iceberg.hadoop.HadoopFileIO")
+      assert(
+        intercept[Exception](reader(own).loadTable(identifier)).getMessage.contains("S3FileIO")
+      )
     }
+  }
+
+  test("a catalog whose class is not there is named with the jars of that") {
+    val table = created()
+    insert(table, 1)
+    val settings = Map("type" -> "glue", "warehouse" -> s"$root")
+    val error = intercept[IcebergWriterCompatException](in(settings)(publish(table)))
+    assert(error.getCondition == "ICEBERG_WRITER_COMPAT_CATALOG_CLASS_MISSING")
+    assert(error.getMessage.contains("needs the class org.apache.iceberg.aws.glue.GlueCatalog,"))
+    assert(error.getMessage.contains("spark.jars.packages=org.apache.iceberg:iceberg-aws:"))
+    assert(error.getMessage.contains(",software.amazon.awssdk:bundle:"))
   }
 
   test("a file system that cannot create a file only once needs a catalog") {
