@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 
 import browser as browsers
 import report_samples as samples
@@ -64,9 +64,17 @@ def rules(page: Page) -> list[str]:
 
 
 def picture(page: Page) -> Image.Image:
-    # On a busy machine the first frame may be one from before the styles.
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+    return Image.open(io.BytesIO(_screenshot(page))).convert("RGB")
+
+
+def _screenshot(page: Page, tries: int = 5) -> bytes:
+    """A screenshot; Chromium does not always get to take one on a busy machine."""
+    try:
+        return page.screenshot(full_page=True)
+    except Error as error:
+        if tries == 1 or "Unable to capture screenshot" not in error.message:
+            raise
+        return _screenshot(page, tries - 1)
 
 
 def test_page_is_painted(show: Open) -> None:
