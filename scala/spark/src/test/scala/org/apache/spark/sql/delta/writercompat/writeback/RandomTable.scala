@@ -631,9 +631,13 @@ private[writeback] final class RandomTable(
   private def alterBySql(): Boolean = random.nextInt(5) match {
     case 0 =>
       val column = newColumn(depth = 1)
-      reader.sql(
-        s"ALTER TABLE $name ADD COLUMN `${column.name}` ${Values.typeSql(column.kind)}"
-      )
+      val dataType = Values.typeSql(column.kind)
+      // Delta asks for the feature first.
+      if (dataType.contains(Kind.local.sql))
+        reader.sql(
+          s"ALTER TABLE $name SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')"
+        )
+      reader.sql(s"ALTER TABLE $name ADD COLUMN `${column.name}` $dataType")
       now = now.copy(columns = now.columns :+ column)
       true
     case 1 =>
