@@ -1,5 +1,6 @@
 package org.icebergwritercompat
 
+import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.delta.writercompat.guard.{ExplainedCommands, StatementChecks}
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
@@ -24,6 +25,7 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
           e
         )
     }
+    LocalDiskLogStore.install(SparkEnv.get.conf)
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))
