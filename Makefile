@@ -18,6 +18,8 @@ stamps := $(addprefix .staged-,$(spark_lines))
 bin := .venv/bin
 sbt := build/sbt
 jars := python/iceberg_writer_compat/jars
+# The jar of the default line with its POM, sources and documentation, in a folder that is a Maven repository.
+maven := target/maven/.published
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
 .PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench nessie wheel clean distclean
@@ -34,10 +36,10 @@ demo: setup ## Make a table in a scratch folder, publish it, and let others read
 pytest := $(bin)/pytest -c python/pyproject.toml --rootdir . -v -o console_output_style=count tests
 side_by_side := $(bin)/python build/side_by_side.py
 
-test: setup ## Run every test; SPARK=4.0 runs the Scala tests of another Spark line
+test: setup $(maven) ## Run every test; SPARK=4.0 runs the Scala tests of another Spark line
 	$(side_by_side) scala "$(sbt) $(call line,$(SPARK))/test" python "$(pytest)"
 
-test-all: stage .tools/browser/.installed .tools/nessie/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
+test-all: stage $(maven) .tools/browser/.installed .tools/nessie/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
 	$(side_by_side) scala "$(sbt) testAll" python "$(pytest) -o 'python_files=test_*.py with_*.py'"
 
 lint-python: .venv/.installed
@@ -51,9 +53,9 @@ lint: setup lint-python ## Check the format and types of all code, with warnings
 # What `lint` and `stage` do, in one sbt for all lines.
 check: .tools/launcher/sbt-launch.jar ## Check all code, and build the jars of all Spark lines
 	$(side_by_side) \
-	  scala "$(sbt) 'all scalafmtCheckAll scalafmtSbtCheck $(staging) $(call line,$(DEFAULT_SPARK))/Test/compile'" \
+	  scala "$(sbt) 'all scalafmtCheckAll scalafmtSbtCheck $(staging) $(call line,$(DEFAULT_SPARK))/publish $(call line,$(DEFAULT_SPARK))/Test/compile'" \
 	  python "$(MAKE) --no-print-directory lint-python"
-	@touch $(jars)/.staged $(addprefix $(jars)/,$(stamps))
+	@touch $(jars)/.staged $(addprefix $(jars)/,$(stamps)) $(maven)
 
 format: setup ## Format all code
 	$(bin)/ruff check --fix --config python/pyproject.toml python tests demo build
@@ -75,8 +77,18 @@ bench: setup ## Measure what the guard costs, as ratios in one run
 
 stage: $(jars)/.staged ## Build the jars of all Spark lines
 
+$(maven): $(scala_sources) NOTICE | .tools/launcher/sbt-launch.jar
+	$(sbt) $(call line,$(DEFAULT_SPARK))/publish
+	@touch $@
+
 wheel: stage ## Build the Python wheel and source distribution into dist/
+	@echo "Building the wheel with the jars of Spark $(spark_lines)"
 	$(bin)/python -m build --outdir dist python
+	@ls dist
+
+release: wheel ## Build what a release needs: dist/, target/maven and their lists of contents (see RELEASING.md)
+	$(bin)/twine check --strict dist/*
+	$(sbt) publishAll
 
 clean: ## Remove what was built
 	rm -rf target project/target project/project dist $(jars) spark-warehouse

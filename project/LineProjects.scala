@@ -18,6 +18,7 @@ final class LineProjects(val line: SparkLine) extends CompositeProject {
       .settings(layerSettings(l, name))
 
   lazy val core: Project = layer("core").settings(
+    Published.nothing,
     withoutSessions,
     Compile / resourceGenerators += versionResource(l).taskValue
   )
@@ -25,6 +26,7 @@ final class LineProjects(val line: SparkLine) extends CompositeProject {
   lazy val iceberg: Project = layer("iceberg")
     .dependsOn(core % "compile->compile;test->test")
     .settings(
+      Published.nothing,
       withoutSessions,
       libraryDependencies ++= icebergModules.map(_ % Provided intransitive ())
     )
@@ -36,11 +38,8 @@ final class LineProjects(val line: SparkLine) extends CompositeProject {
     .configs(l.deltas.flatMap(version => Seq(deltaJars(version), deltaTests(version))): _*)
     .settings(l.deltas.flatMap(onDelta(l, _)))
     .settings(sparkSettings(l))
-    .settings(
-      // One jar holds all layers.
-      Compile / packageBin / mappings ++= (core / Compile / packageBin / mappings).value ++
-        (iceberg / Compile / packageBin / mappings).value
-    )
+    .settings(Seq(core, iceberg).flatMap(Published.inOneJar))
+    .settings(Published.settings)
 
   override def componentProjects: Seq[Project] = Seq(core, iceberg, spark)
 

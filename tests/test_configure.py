@@ -44,6 +44,15 @@ ICEBERG_JARS = [
     "sqlite-jdbc",
 ]
 DELTA_PACKAGE = f"io.delta:delta-spark_{LINE}_2.13:4.4.0"
+SQLITE_PACKAGE = "org.xerial:sqlite-jdbc:3.54.1.0"
+DELTA_EXCLUDES = "io.delta:delta-kernel-*,io.unitycatalog:*,org.scala-lang:*"
+
+
+def without_iceberg(options: dict[str, Any]) -> str:
+    """The packages, but those of Iceberg, which come last and in a tested version."""
+    packages = str(options["spark.jars.packages"])
+    assert packages.endswith(f",{ICEBERG_PACKAGE},{SQLITE_PACKAGE}")
+    return packages.removesuffix(f",{ICEBERG_PACKAGE},{SQLITE_PACKAGE}")
 
 
 def configured(extra_packages: list[str] | None = None, **options: str) -> dict[str, Any]:
@@ -68,7 +77,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write_jar(folder: Path, tested: str = "4.4.0,4.3.1") -> None:
     with zipfile.ZipFile(folder / f"iceberg-writer-compat_{LINE}_2.13-0.jar", "w") as jar:
-        jar.writestr("iceberg-writer-compat.properties", f"delta=4.4.0\ntestedDeltas={tested}\n")
+        jar.writestr(
+            "iceberg-writer-compat.properties",
+            f"delta=4.4.0\ntestedDeltas={tested}\niceberg=1.12.0\nsqlite=3.54.1.0\n",
+        )
 
 
 def names(jars: str) -> list[str]:
@@ -120,12 +132,23 @@ def test_an_iceberg_of_the_user_is_the_only_one(iceberg: str) -> None:
     assert not set(ICEBERG_JARS) & set(names(options["spark.jars"]))
 
 
-def test_wheel_takes_delta_from_a_package(package: Path) -> None:
+def test_wheel_takes_delta_and_iceberg_from_packages(package: Path) -> None:
     options = configured(["a:b:1"])
     assert options["spark.jars"] == next(package.glob("*.jar")).as_uri()
-    assert options["spark.jars.packages"] == f"{DELTA_PACKAGE},a:b:1"
-    excludes = "io.delta:delta-kernel-*,io.unitycatalog:*,org.scala-lang:*"
-    assert options["spark.jars.excludes"] == excludes
+    assert without_iceberg(options) == f"{DELTA_PACKAGE},a:b:1"
+    assert options["spark.jars.excludes"].startswith(f"{DELTA_EXCLUDES},com.fasterxml.jackson")
+
+
+def test_a_session_that_does_not_publish(package: Path) -> None:
+    builder = SparkSession.Builder()
+    configure_spark_with_iceberg_writer_compat(builder, publishing=False)
+    assert builder._options["spark.jars.packages"] == DELTA_PACKAGE
+    assert builder._options["spark.jars.excludes"] == DELTA_EXCLUDES
+
+
+def test_wheel_with_deltas_jar_needs_no_repository(package: Path) -> None:
+    options = configured(spark__jars="/x/delta-spark_4.1_2.13-4.4.0.jar")
+    assert "spark.jars.packages" not in options
 
 
 def test_wheel_keeps_the_packages_and_excludes_of_the_user(package: Path) -> None:
@@ -133,8 +156,9 @@ def test_wheel_keeps_the_packages_and_excludes_of_the_user(package: Path) -> Non
         spark__jars__packages="io.unitycatalog:unitycatalog-spark_2.13:1",
         spark__jars__excludes="x:y",
     )
-    assert options["spark.jars.packages"].endswith(",io.unitycatalog:unitycatalog-spark_2.13:1")
-    assert options["spark.jars.excludes"] == "x:y,io.delta:delta-kernel-*,org.scala-lang:*"
+    assert without_iceberg(options).endswith(",io.unitycatalog:unitycatalog-spark_2.13:1")
+    excludes = "x:y,io.delta:delta-kernel-*,org.scala-lang:*,com.fasterxml.jackson"
+    assert options["spark.jars.excludes"].startswith(excludes)
 
 
 @pytest.fixture
@@ -159,7 +183,7 @@ def test_a_tested_delta_comes_as_it_is_installed(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         options = configured()
-    assert options["spark.jars.packages"] == f"io.delta:delta-spark_{LINE}_2.13:{version}"
+    assert without_iceberg(options) == f"io.delta:delta-spark_{LINE}_2.13:{version}"
 
 
 def test_staged_jars_of_another_delta_are_left_out(install: Callable[[str], None]) -> None:
@@ -175,7 +199,7 @@ def test_an_untested_delta_gives_a_warning(package: Path, install: Callable[[str
         options = configured()
     assert str(caught[0].message).endswith("run: pip install 'delta-spark==4.4.0'")
     assert caught[0].filename == __file__
-    assert options["spark.jars.packages"] == f"io.delta:delta-spark_{LINE}_2.13:4.4.1"
+    assert without_iceberg(options) == f"io.delta:delta-spark_{LINE}_2.13:4.4.1"
 
 
 @pytest.mark.parametrize("version", ["4.3.0", "3.3.2"])
@@ -205,7 +229,7 @@ def test_a_delta_of_the_user_is_left_to_the_jar(
 ) -> None:
     install("3.3.2")
     options = configured([DELTA_PACKAGE])
-    assert options["spark.jars.packages"] == DELTA_PACKAGE
+    assert without_iceberg(options) == DELTA_PACKAGE
 
 
 def test_configuring_twice_changes_nothing(package: Path) -> None:

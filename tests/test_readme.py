@@ -1,41 +1,13 @@
-"""What the README shows is what happens."""
+"""What the README names is there; `test_wheel.py` runs its blocks."""
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
-from conftest import REPOSITORY, run_python
-
-BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(text: str) -> list[tuple[str, str]]:
-    """The fenced code blocks of a page, each with its language."""
-    return BLOCK.findall(text)
-
-
-def expected_outputs(found: list[tuple[str, str]]) -> list[tuple[str, str | None]]:
-    """Each Python block, with the `text` block that follows it directly, if there is one."""
-    following = [*found[1:], ("", "")][: len(found)]
-    return [
-        (body, next_body if next_language == "text" else None)
-        for (language, body), (next_language, next_body) in zip(found, following, strict=True)
-        if language == "python"
-    ]
-
-
-def matches(expected: str, printed: str) -> bool:
-    """Whether output is as expected; `...` stands for anything, spaces at line ends for nothing."""
-
-    def tidy(text: str) -> str:
-        return "\n".join(line.rstrip() for line in text.strip().splitlines())
-
-    pattern = ".*?".join(re.escape(part) for part in tidy(expected).split("..."))
-    return re.fullmatch(pattern, tidy(printed), re.DOTALL) is not None
+from conftest import REPOSITORY
+from examples import blocks, expected_outputs, matches
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +15,6 @@ def readme() -> list[tuple[str, str]]:
     page = REPOSITORY / "README.md"
     assert page.is_file(), "README.md is missing"
     return blocks(page.read_text(encoding="utf-8"))
-
-
-def test_python_blocks(readme: list[tuple[str, str]], tmp_path: Path) -> None:
-    examples = expected_outputs(readme)
-    assert examples, "README.md has no python block"
-    (tmp_path / "blocks.json").write_text(json.dumps([body for body, _ in examples]))
-    (tmp_path / "work").mkdir()
-    script = REPOSITORY / "tests" / "scripts" / "run_blocks.py"
-    done = run_python(
-        script, tmp_path / "blocks.json", tmp_path / "outputs.json", cwd=tmp_path / "work"
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}"
-    outputs = json.loads((tmp_path / "outputs.json").read_text())
-    for (body, expected), printed in zip(examples, outputs, strict=True):
-        if expected is not None:
-            assert matches(expected, printed), f"{body}\nprinted:\n{printed}"
 
 
 def test_make_targets(readme: list[tuple[str, str]]) -> None:

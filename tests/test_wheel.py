@@ -1,7 +1,8 @@
-"""The built wheel, alone in a clean environment, gives a session that makes a right table."""
+"""The built wheel, alone in a clean environment, does what the README shows."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import oracle
 from conftest import REPOSITORY
+from examples import differences, examples_of
 
 VERSION = (REPOSITORY / "VERSION").read_text().strip()
 
@@ -63,20 +65,32 @@ def test_contents(built: Path) -> None:
     assert thin_jars(names) == thin_jars(sources) == staged()
     assert f"spark-4.1/iceberg-writer-compat_4.1_2.13-{VERSION}.jar" in staged()
     assert "iceberg_writer_compat/py.typed" in names
+    for text in ("LICENSE", "NOTICE"):
+        assert f"iceberg_writer_compat-{VERSION}.dist-info/licenses/{text}" in names
+        assert f"iceberg_writer_compat-{VERSION}/{text}" in sources
+        copied = (REPOSITORY / "python" / text).read_bytes()
+        assert copied == (REPOSITORY / text).read_bytes()
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist, cwd=built)
     modules = (REPOSITORY / "python" / "iceberg_writer_compat").glob("*.py")
     assert {f"iceberg_writer_compat/{module.name}" for module in modules} <= set(names)
 
 
-def test_session_from_the_wheel(built: Path, tmp_path: Path) -> None:
+def test_readme_from_the_wheel(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
     environment = tmp_path / "environment"
     run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
     python = environment / "bin" / "python"
     pins = [f"pyspark=={pyspark.__version__}", f"delta-spark=={metadata.version('delta-spark')}"]
-    run(python, "-m", "pip", "install", "-q", wheel, *pins, cwd=tmp_path)
-    script = REPOSITORY / "tests" / "scripts" / "from_wheel.py"
+    run(python, "-m", "pip", "install", "-q", f"{wheel}[prove]", *pins, cwd=tmp_path)
+    examples = examples_of("README.md")
+    (tmp_path / "blocks.json").write_text(json.dumps([body for body, _ in examples]))
+    work = tmp_path / "work"
+    work.mkdir()
+    script = REPOSITORY / "tests" / "scripts" / "run_blocks.py"
     # -I keeps this checkout out of the module path.
-    output = run(python, "-I", script, tmp_path / "warehouse", cwd=tmp_path)
-    assert output == f"{VERSION}\n[Row(a=1, n=None)]\n"
-    assert oracle.check(tmp_path / "warehouse" / "t") == []
+    run(python, "-I", script, tmp_path / "blocks.json", tmp_path / "outputs.json", cwd=work)
+    printed = json.loads((tmp_path / "outputs.json").read_text())
+    assert differences(examples, printed) == []
+    assert oracle.check(work / "spark-warehouse" / "events") == []
     assert run(environment / "bin" / "iceberg-writer-compat", "--version", cwd=tmp_path)
+    run(python, "-m", "pip", "check", cwd=tmp_path)

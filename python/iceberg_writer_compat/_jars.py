@@ -51,10 +51,13 @@ def delta_jars(line: str, version: str) -> list[Path]:
 
 def tested_deltas(line: str) -> list[str]:
     """The Delta releases that the jar for a Spark line was tested with, the newest first."""
+    return _built_for(line)["testedDeltas"].split(",")
+
+
+def _built_for(line: str) -> dict[str, str]:
     with zipfile.ZipFile(own_jar(line)) as jar:
         text = jar.read("iceberg-writer-compat.properties").decode()
-    properties = dict(row.split("=", 1) for row in text.splitlines())
-    return properties["testedDeltas"].split(",")
+    return dict(row.split("=", 1) for row in text.splitlines())
 
 
 def check_delta(line: str, version: str) -> None:
@@ -87,3 +90,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 def iceberg_jars(line: str) -> list[Path]:
     """Iceberg's jars for a Spark line; empty if they were not staged, as in a wheel."""
     return sorted((_FOLDER / f"spark-{line}" / "iceberg").glob("*.jar"))
+
+
+def iceberg_packages(line: str) -> list[str]:
+    """The Maven coordinates of what publishing needs."""
+    versions = _built_for(line)
+    return [
+        f"org.apache.iceberg:iceberg-core:{versions['iceberg']}",
+        f"org.xerial:sqlite-jdbc:{versions['sqlite']}",
+    ]

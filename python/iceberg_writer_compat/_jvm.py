@@ -41,8 +41,8 @@ Start a new process, and build its first session like this:
     builder = SparkSession.builder.appName("example")
     spark = configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
 
-If spark-submit or a cluster starts the JVM, it needs the jar (--packages or --jars, see
-iceberg_writer_compat.maven_coordinate()) and these settings:
+If spark-submit or a cluster starts the JVM, it needs the jar of Delta Lake, the jar whose path
+`iceberg-writer-compat jar` prints (--jars), and these settings:
 
     --conf spark.sql.extensions={DELTA_EXTENSION},{OWN_EXTENSION}
     --conf spark.sql.catalog.spark_catalog={DELTA_CATALOG}"""

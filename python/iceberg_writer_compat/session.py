@@ -18,6 +18,21 @@ from iceberg_writer_compat import _jars, _jvm
 # which Spark contains.
 _UNNEEDED = ("io.delta:delta-kernel-*", "io.unitycatalog:*", "org.scala-lang:*")
 
+# Dependencies of Iceberg's library that Spark contains.
+_IN_SPARK = (
+    "com.fasterxml.jackson.core:*",
+    "com.google.errorprone:*",
+    "commons-codec:*",
+    "commons-io:*",
+    "io.airlift:aircompressor",
+    "org.apache.avro:avro",
+    "org.apache.commons:commons-compress",
+    "org.apache.commons:commons-lang3",
+    "org.jspecify:*",
+    "org.roaringbitmap:*",
+    "org.slf4j:*",
+)
+
 # Iceberg's library, alone or as part of its Spark connector.
 _ICEBERG = ("iceberg-core", "iceberg-spark-runtime")
 
@@ -30,7 +45,10 @@ def maven_coordinate(spark_version: str | None = None) -> str:
 
 
 def configure_spark_with_iceberg_writer_compat(
-    builder: SparkSession.Builder, extra_packages: list[str] | None = None
+    builder: SparkSession.Builder,
+    extra_packages: list[str] | None = None,
+    *,
+    publishing: bool = True,
 ) -> SparkSession.Builder:
     """Configures a session builder for Delta Lake with `icebergWriterCompatV1`.
 
@@ -43,6 +61,9 @@ def configure_spark_with_iceberg_writer_compat(
     Args:
         builder: The builder, which is modified and returned.
         extra_packages: Maven coordinates to load in addition to Delta Lake.
+        publishing: Whether the session gets Iceberg's library, which publishing needs, unless the
+            builder has it. It is fetched in the way that Delta Lake is, and left to the builder if
+            that has a jar of Delta Lake.
 
     Raises:
         NotInstalledError: if the installed delta-spark is too old.
@@ -53,7 +74,7 @@ def configure_spark_with_iceberg_writer_compat(
             f"{type(builder)}."
         )
     _jvm.refuse_remote(builder._options)
-    _set_jars(builder, list(extra_packages or []))
+    _set_jars(builder, list(extra_packages or []), publishing)
     _set_extensions(builder)
     if "spark.sql.catalog.spark_catalog" not in builder._options:
         builder.config("spark.sql.catalog.spark_catalog", _jvm.DELTA_CATALOG)
@@ -61,34 +82,46 @@ def configure_spark_with_iceberg_writer_compat(
     return builder
 
 
-def _set_jars(builder: SparkSession.Builder, extra_packages: list[str]) -> None:
+def _set_jars(builder: SparkSession.Builder, extra_packages: list[str], publishing: bool) -> None:
     line = _jars.spark_line()
     jars = _entries(builder, "spark.jars")
     packages = _entries(builder, "spark.jars.packages")
     packages += [package for package in extra_packages if package not in packages]
     # With two copies of Delta on the class path, it would be undefined which one is used.
-    delta_chosen = any("delta-spark_" in entry for entry in jars + packages)
+    delta_jar = any("delta-spark_" in entry for entry in jars)
+    delta_chosen = delta_jar or any("delta-spark_" in entry for entry in packages)
     delta = version("delta-spark")
     if not delta_chosen:
         _jars.check_delta(line, delta)
     staged = [jar.as_uri() for jar in _jars.delta_jars(line, delta)]
     wanted = [_jars.own_jar(line).as_uri(), *([] if delta_chosen else staged)]
-    if not any(name in entry for entry in jars + packages for name in _ICEBERG):
-        wanted += [jar.as_uri() for jar in _jars.iceberg_jars(line)]
+    if publishing and not any(name in entry for entry in jars + packages for name in _ICEBERG):
+        iceberg = [jar.as_uri() for jar in _jars.iceberg_jars(line)]
+        wanted += iceberg
+        # Who brings Delta as a jar may have no way to a repository.
+        if not iceberg and not delta_jar:
+            packages += _jars.iceberg_packages(line)
     builder.config("spark.jars", ",".join(jars + [jar for jar in wanted if jar not in jars]))
     if not staged and not delta_chosen:
         configure_spark_with_delta_pip(builder, packages)
     elif packages:
         builder.config("spark.jars.packages", ",".join(packages))
-    if any("delta-spark_" in package for package in _entries(builder, "spark.jars.packages")):
-        _exclude_unneeded(builder, packages)
+    fetched = _entries(builder, "spark.jars.packages")
+    unneeded = [
+        *(_UNNEEDED if any("delta-spark_" in package for package in fetched) else ()),
+        *(_IN_SPARK if any(_ICEBERG[0] in package for package in fetched) else ()),
+    ]
+    if unneeded:
+        _exclude(builder, unneeded, packages)
 
 
-def _exclude_unneeded(builder: SparkSession.Builder, packages: Sequence[str]) -> None:
+def _exclude(
+    builder: SparkSession.Builder, unneeded: Sequence[str], packages: Sequence[str]
+) -> None:
     excludes = _entries(builder, "spark.jars.excludes")
     excludes += [
         pattern
-        for pattern in _UNNEEDED
+        for pattern in unneeded
         if pattern not in excludes
         # An exclude would also exclude a package that is requested by name.
         and not any(package.startswith(pattern.removesuffix("*")) for package in packages)

@@ -34,6 +34,7 @@ def help_end(*commands: str) -> str:
 
 
 @click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog=help_end(
         "iceberg-writer-compat check db.orders",
         "iceberg-writer-compat check --schema db --output html report.html",
@@ -44,7 +45,7 @@ def help_end(*commands: str) -> str:
         "iceberg-writer-compat publish db.orders",
         "iceberg-writer-compat prove db.orders",
         "iceberg-writer-compat serve --path db.orders=/data/orders",
-    )
+    ),
 )
 @click.version_option(compat.__version__, package_name="iceberg-writer-compat")
 def main() -> None:
