@@ -146,6 +146,61 @@ def test_conf_is_set(table: Table) -> None:
     table.spark.conf.unset("spark.x")
 
 
+def test_a_folder_of_the_name(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("d1", "spark-warehouse/d2", "spark-warehouse/db.db/d3"):
+        table.spark.sql(f"CREATE TABLE delta.`{tmp_path / folder}` (a INT) USING delta")
+    for name, folder in {
+        "d1": "./d1",
+        "d2": "./spark-warehouse/d2",
+        "db.d3": "./spark-warehouse/db.db/d3",
+    }.items():
+        for command in ("is-enabled", "check"):
+            result = run(command, name)
+            assert result.exit_code == 2
+            assert result.stderr.endswith(f"Give its path: {folder}\n")
+    assert run("check", "d4").stderr.endswith("or in iceberg-writer-compat.toml.\n")
+
+
+def test_settings_of_a_file(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.create()
+    monkeypatch.chdir(tmp_path)
+    own, project = tmp_path / "iceberg-writer-compat.toml", tmp_path / "pyproject.toml"
+
+    def seen(*options: str) -> tuple[str | None, str | None]:
+        assert run("is-enabled", table.name, *options).exit_code == 0
+        found = (table.spark.conf.get("spark.x", None), table.spark.conf.get("spark.y.z", None))
+        for key in ("spark.x", "spark.y.z"):
+            table.spark.conf.unset(key)
+        return found
+
+    project.write_text('[tool.iceberg-writer-compat.conf]\nspark.x = 1\n"spark.y.z" = true\n')
+    assert seen() == ("1", "true")
+    assert seen("--conf", "spark.x=2") == ("2", "true")
+    own.write_text(
+        '[conf]\n"spark.x" = "own"\n[profile.prod.conf]\n"spark.x" = "p"\n"spark.y.z" = 5\n'
+    )
+    assert seen() == ("own", None)
+    assert seen("--profile", "prod") == ("p", "5")
+    monkeypatch.setenv("ICEBERG_WRITER_COMPAT_PROFILE", "prod")
+    assert seen("--conf", "spark.y.z=6") == ("p", "6")
+    assert (
+        "has no profile 'test'. It has: prod."
+        in run("is-enabled", table.name, "--profile", "test").stderr
+    )
+    for text, said in {
+        "conf = 1": "'conf' is 1, but has to be a table",
+        "[conf]\nx = [1]": "'x' is [1], but has to be one value",
+        "[config]": "knows only 'conf' and 'profile'",
+        "[conf": "is not valid TOML",
+    }.items():
+        own.write_text(text)
+        result = run("is-enabled", table.name)
+        assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+
+
 # --- reports --------------------------------------------------------------------------------------
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import click
@@ -20,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 import iceberg_writer_compat as compat
 from iceberg_writer_compat import _jvm
+from iceberg_writer_compat.cli._configuration import settings_of_file
 
 REFUSED = 1
 FAILED = 2
@@ -126,7 +129,17 @@ def options(*options: Callable[[Run], Run]) -> Callable[[Run], Run]:
 
 
 def _set_verbose(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    context.obj = value
+    _of(context)["verbose"] = value
+
+
+def _set_profile(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    _of(context)["profile"] = value
+
+
+def _of(context: click.Context) -> dict[str, Any]:
+    """What the options that all commands have were given."""
+    given: dict[str, Any] = context.ensure_object(dict)
+    return given
 
 
 session_options = options(
@@ -139,6 +152,14 @@ session_options = options(
         help="A setting of the Spark session; may be repeated.",
     ),
     click.option(
+        "--profile",
+        metavar="NAME",
+        envvar="ICEBERG_WRITER_COMPAT_PROFILE",
+        expose_value=False,
+        callback=_set_profile,
+        help="A profile of iceberg-writer-compat.toml or pyproject.toml, with more settings.",
+    ),
+    click.option(
         "--verbose",
         is_flag=True,
         expose_value=False,
@@ -149,10 +170,45 @@ session_options = options(
 
 
 def verbose() -> bool:
-    return bool(click.get_current_context().obj)
+    return bool(_of(click.get_current_context()).get("verbose"))
 
 
 def say(error: Exception, table: str | None = None) -> None:
+    _say(error, table)
+    if isinstance(error, PySparkException) and _jvm.condition(error) == _NOT_FOUND:
+        name = (error.getMessageParameters() or {}).get("relationName", "")
+        for hint in _hints(re.findall("`((?:[^`]|``)*)`", name)):
+            click.echo(hint, err=True)
+
+
+_NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+def _hints(parts: list[str]) -> Iterator[str]:
+    """What somebody may have meant by the name of a table that is not there."""
+    schema, table = ["default", *parts][-2:] if parts else ("", "")
+    inside = Path("spark-warehouse", table if schema == "default" else f"{schema}.db/{table}")
+    folders = [
+        folder
+        for folder in (Path(".".join(parts)), inside)
+        if parts and (folder / "_delta_log").is_dir()
+    ]
+    for folder in folders:
+        yield f"There is a Delta table in a folder of this name. Give its path: ./{folder}"
+    spark = SparkSession.getActiveSession()
+    if not folders and spark is not None and _is_in_memory(spark):
+        yield (
+            "The catalog of this session is in memory: it does not know the names that other "
+            "sessions made. Give the table's folder, or name the catalog, for example by "
+            "--conf spark.sql.catalogImplementation=hive or in iceberg-writer-compat.toml."
+        )
+
+
+def _is_in_memory(spark: SparkSession) -> bool:
+    return spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
+
+
+def _say(error: Exception, table: str | None) -> None:
     if verbose():
         # PySpark puts the JVM's stack trace into the context of its exceptions.
         click.echo("".join(traceback.format_exception(error.__context__ or error)), err=True)
@@ -172,8 +228,9 @@ def is_refusal(condition: str | None) -> bool:
 
 def session(settings: dict[str, str]) -> SparkSession:
     defaults = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    configured = settings_of_file(_of(click.get_current_context()).get("profile"))
     builder = SparkSession.builder.appName("iceberg-writer-compat")
-    for key, value in (defaults | settings).items():
+    for key, value in (defaults | configured | settings).items():
         builder.config(key, value)
     with progress("starting Spark"), _quiet_jvm():
         return compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
