@@ -1,5 +1,6 @@
 package org.apache.spark.sql.delta.writercompat.publish
 
+import org.apache.iceberg.TableMetadata
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog}
@@ -54,6 +55,9 @@ final class SparkPublishing(
 
   /** See [[Publishing.publish]]. */
   def publish(way: PublishWay = PublishWay.Quick): PublishResult = publishing.publish(way)
+
+  /** See [[Publishing.published]]. */
+  def published(): (PublishResult, TableMetadata) = publishing.published(PublishWay.Quick)
 
   /** See [[ForeignImport.upTo]]. */
   def take(snapshotId: Long): PublishResult =
