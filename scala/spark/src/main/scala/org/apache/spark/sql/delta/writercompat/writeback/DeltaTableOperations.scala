@@ -199,6 +199,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       change.defined(base, updated, known) match {
         case Left(why)      => throw refusal(why)
         case Right(defined) =>
+          if (found.isEmpty) checkFolder(folderOf(updated))
           val (log, entry, wanted) = found.fold {
             (tables.log(folderOf(updated)), Option.empty[CatalogTable], withFeature(defined))
           } { case (log, entry, _) => (log, Some(entry), defined) }
@@ -207,6 +208,11 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
             .foreach(why => throw refusal(why))
       }
     }
+
+  // A table whose metadata cannot be published is none of this catalog.
+  private def checkFolder(folder: Path): Unit =
+    try SparkPublishing.checkFolder(tables.session, name, folder)
+    catch { case why: IcebergWriterCompatException => throw refusal(why) }
 
   private def folderOf(metadata: TableMetadata): Path = {
     val path = new Path(metadata.location)
@@ -223,7 +229,9 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
           throw new AlreadyExistsException("Table already exists: %s", table)
         proposed(None, updated, None) match {
           case Left(refused)   => throw refusal(refused)
-          case Right(proposed) => create(updated, folder, withFeature(proposed))
+          case Right(proposed) =>
+            checkFolder(folder)
+            create(updated, folder, withFeature(proposed))
         }
       }
     }
