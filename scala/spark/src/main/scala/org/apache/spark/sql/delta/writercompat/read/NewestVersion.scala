@@ -12,8 +12,8 @@ import scala.util.Try
 private[writercompat] object NewestVersion {
 
   /**
-   * The newest version. Where the log is in a file system of files, and this process knows the newest
-   * version already, two files are looked at instead of a list of the log.
+   * The newest version. Where the log is in a file system of files, and this process knows the
+   * newest version already, two files are looked at instead of a list of the log.
    *
    * @param acceptedMillis
    *   how long ago the log may have been listed, for a caller who finds out anyway whether there is

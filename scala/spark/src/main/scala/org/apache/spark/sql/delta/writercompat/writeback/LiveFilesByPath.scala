@@ -11,8 +11,8 @@ import scala.collection.mutable
 import scala.util.Using
 
 /**
- * Finds live files of a version by their paths: first in the newest commits, which is where a client
- * finds most of what it replaces, then by a query of Spark.
+ * Finds live files of a version by their paths: first in the newest commits, which is where a
+ * client finds most of what it replaces, then by a query of Spark.
  */
 private[writercompat] final class LiveFilesByPath(log: DeltaLog, snapshot: Snapshot) {
 
@@ -51,7 +51,7 @@ private[writercompat] final class LiveFilesByPath(log: DeltaLog, snapshot: Snaps
   }
 
   private def isOfFile(line: String): Boolean =
-    line.startsWith("{\"add\"") || line.startsWith("{\"remove\"")
+    line.contains("\"add\"") || line.contains("\"remove\"")
 
   private def inState(paths: Seq[String]): Map[String, AddFile] = {
     val files = snapshot.allFiles

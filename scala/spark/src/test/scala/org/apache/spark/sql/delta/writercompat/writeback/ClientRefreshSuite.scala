@@ -25,7 +25,9 @@ class ClientRefreshSuite extends ClientSuite {
       if (!Files.exists(target)) Files.copy(path, target, StandardCopyOption.COPY_ATTRIBUTES)
     }
 
-  /** Commits to a table so that nothing in this process notices: to a copy, whose files come back. */
+  /**
+   * Commits to a table so that nothing in this process notices: to a copy, whose files come back.
+   */
   private def elsewhere(table: TestTable)(commit: String => Any): Unit = {
     val copy = SharedSpark.freshFolder()
     Files.createDirectories(copy.getParent)
@@ -98,7 +100,10 @@ class ClientRefreshSuite extends ClientSuite {
     append(there, Seq(3L, "c"))
     // The same versions, and one fewer.
     val other = filled()
-    Using.resource(Files.walk(table.folder))(_.iterator.asScala.toVector).sorted.reverse
+    Using
+      .resource(Files.walk(table.folder))(_.iterator.asScala.toVector)
+      .sorted
+      .reverse
       .foreach(Files.delete)
     Files.createDirectories(table.folder)
     copyNew(other.folder, table.folder)
