@@ -130,6 +130,45 @@ def test_life_of_a_table(place: Place, spark: SparkSession, store: ObjectStore) 
     _put_once(store.requests, place.key)
 
 
+def test_an_iceberg_client_that_writes(
+    place: Place, spark: SparkSession, store: ObjectStore
+) -> None:
+    spark.conf.set("spark.sql.catalog.ice", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set(
+        "spark.sql.catalog.ice.catalog-impl", "org.icebergwritercompat.DeltaIcebergCatalog"
+    )
+    named = f"on_s3_{time.time_ns()}"
+    ice = f"ice.default.{named}"
+    spark.sql(f"CREATE TABLE {ice} (a INT, b STRING) LOCATION '{place.path}'")
+    try:
+        spark.sql(f"INSERT INTO {ice} VALUES (1, 'x'), (2, 'y')")
+        place.sql("INSERT INTO {t} VALUES (3, 'z')")
+        spark.sql(f"DELETE FROM {ice} WHERE a = 1")
+        spark.sql(f"UPDATE {ice} SET b = 'w' WHERE a = 3")
+        spark.sql(f"ALTER TABLE {ice} ADD COLUMN c BIGINT")
+        spark.sql(f"INSERT INTO {ice} VALUES (4, 'v', 5)")
+        expected = [(2, "y", None), (3, "w", None), (4, "v", 5)]
+        assert place.rows() == expected
+        assert sorted(tuple(row) for row in spark.table(ice).collect()) == expected
+        assert place.iceberg_rows() == expected
+        # Without being published by anybody else.
+        assert place.published() == [1, 2, 3, 4, 6]
+        assert verify(spark, place.path).compliant
+        made = place.sql("DESCRIBE HISTORY {t}").collect()
+        assert [row.operation for row in reversed(made)] == [
+            "ICEBERG CREATE",
+            "ICEBERG APPEND",
+            "WRITE",
+            "ICEBERG DELETE",
+            "ICEBERG OVERWRITE",
+            "ICEBERG ALTER",
+            "ICEBERG APPEND",
+        ]
+        _put_once(store.requests, place.key)
+    finally:
+        spark.sql(f"DROP TABLE default.{named}")
+
+
 def test_requests(place: Place, spark: SparkSession, store: ObjectStore) -> None:
     place.create()
     # So many that a version of the metadata is removed with each publishing.

@@ -19,7 +19,7 @@ PROJECT = Path(__file__).parents[2]
 SUITES = "*RandomCommitsSuite *RacingClientsSuite"
 
 # On a machine that has nothing else to do.
-SECONDS_PER_OPERATION = 0.1
+SECONDS_PER_OPERATION = 0.4
 
 
 def run(

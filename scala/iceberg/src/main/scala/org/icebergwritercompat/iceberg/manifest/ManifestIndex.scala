@@ -3,8 +3,8 @@ package org.icebergwritercompat.iceberg.manifest
 import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, PartitionSpec}
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.relocated.com.google.common.hash.Hashing
-import org.apache.iceberg.util.{Tasks, ThreadPools}
-import org.icebergwritercompat.iceberg.target.StoreSchemes
+import org.apache.iceberg.util.Tasks
+import org.icebergwritercompat.iceberg.target.{PublishThreads, StoreSchemes}
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Arrays, LinkedHashMap, Map => JMap}
@@ -67,7 +67,7 @@ private[iceberg] object ManifestIndex {
     val found = java.util.concurrent.ConcurrentHashMap.newKeySet[String]
     Tasks
       .foreach(manifests: _*)
-      .executeWith(ThreadPools.getWorkerPool)
+      .executeWith(PublishThreads.pool)
       .stopOnFailure()
       .throwFailureWhenFinished()
       .run { manifest =>

@@ -1,8 +1,8 @@
 package org.icebergwritercompat.iceberg.metadata
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.iceberg.{TableMetadata, TableMetadataParser, TableProperties}
+import org.apache.iceberg.{TableMetadata, TableProperties}
+import org.icebergwritercompat.iceberg.target.SnapshotHistory
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -25,16 +25,27 @@ object ClientProperties {
   /**
    * The metadata as a client that may write is to see it, in the same file: without what keeps
    * other writers away, and what only the publisher goes by.
+   *
+   * The current snapshot is a copy. A client reads its manifests, which the snapshot then keeps,
+   * and the original stays in memory as long as it is part of the history.
    */
   def writable(published: TableMetadata): TableMetadata = {
     val hidden = PublishedMetadata.forReadersOnly.filter(published.properties.containsKey)
-    if (hidden.isEmpty) published
-    else {
-      // Iceberg's builder would give it another time, and note the file as one of the past.
-      val json = mapper.readTree(TableMetadataParser.toJson(published)).asInstanceOf[ObjectNode]
-      json.get("properties").asInstanceOf[ObjectNode].remove(hidden.asJava)
-      TableMetadataParser.fromJson(published.metadataFileLocation, json.toString)
-    }
+    val current = Option(published.currentSnapshot)
+    val snapshots = published.snapshots.asScala.map { snapshot =>
+      if (current.contains(snapshot)) SnapshotHistory.copy(snapshot) else snapshot
+    }.asJava
+    val seen = TableMetadata
+      .buildFrom(published)
+      .removeProperties(hidden.asJava)
+      .setSnapshotsSupplier(() => snapshots)
+      .discardChanges()
+      // Keeps the time, and does not note the file as one of the past.
+      .withMetadataLocation(published.metadataFileLocation)
+      .build()
+    // Asks the supplier, once.
+    seen.snapshots()
+    seen
   }
 
   /** The property of published metadata that lists the names of those that clients have set. */

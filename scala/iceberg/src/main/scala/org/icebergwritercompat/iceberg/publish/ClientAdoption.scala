@@ -6,7 +6,7 @@ import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.{Snapshot, SnapshotParser, SnapshotSummary, TableMetadata}
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.iceberg.source.{ClientSnapshots, DeltaCommit, FileTotals}
-import org.icebergwritercompat.iceberg.target.{LiveDifference, StoreSchemes}
+import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory, StoreSchemes}
 import org.icebergwritercompat.iceberg.translate.DataFilePaths
 
 import scala.util.Try
@@ -61,7 +61,8 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
       totals: FileTotals,
       last: Snapshot
   ): Boolean = {
-    val difference = LiveDifference.of(prepared, Option(prepared.currentSnapshot), Some(last), io)
+    val before = Option(prepared.currentSnapshot).map(SnapshotHistory.copy)
+    val difference = LiveDifference.of(prepared, before, Some(last), io)
     // A commit that leaves nothing of what came before may be the first that is published.
     val isAll = prepared.currentSnapshot == null && totals.files.contains(commit.added.size.toLong)
     difference.twice.isEmpty && last.deleteManifests(io).isEmpty &&

@@ -24,6 +24,7 @@ import org.icebergwritercompat.iceberg.target.{
   Found,
   MetadataSweep,
   PublishTarget,
+  PublishThreads,
   SnapshotHistory,
   StagedOperations,
   StoreSchemes
@@ -373,6 +374,8 @@ final class IcebergPublisher(
       if (due.nonEmpty)
         new BaseTable(staged, name)
           .rewriteManifests()
+          .scanManifestsWith(PublishThreads.pool)
+          .writeManifestsWith(PublishThreads.pool, PublishThreads.size)
           .rewriteIf(manifest => due(manifest.path))
           .clusterBy(_ => "")
           .commit()

@@ -9,6 +9,7 @@ import org.icebergwritercompat.iceberg.source.{CommitMark, DeltaVersion}
 import org.icebergwritercompat.iceberg.target.{
   MetadataSweep,
   PublishTarget,
+  PublishThreads,
   SnapshotHistory,
   StagedOperations
 }
@@ -35,8 +36,12 @@ private[publish] final class MetadataCommit(
   import MetadataCommit._
   import PublishedMetadata._
 
-  /** The update, which notes the version in the snapshot that it makes. */
+  /**
+   * The update, which notes the version in the snapshot that it makes, in threads of publishing.
+   */
   def noting[T <: SnapshotUpdate[T]](update: T, version: DeltaVersion): T = {
+    update.scanManifestsWith(PublishThreads.pool)
+    update.writeManifestsWith(PublishThreads.pool, PublishThreads.size)
     update.set(DeltaVersionProperty, version.number.toString)
     version.mark.foreach(mark => update.set(DeltaCommitProperty, mark.toString))
     update

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.iceberg.publish
 
+import org.apache.iceberg.TableMetadata
 import org.apache.iceberg.exceptions.CommitFailedException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 import org.icebergwritercompat.iceberg.source.{DeltaSource, TableAtVersion}
@@ -25,7 +26,13 @@ final class Publishing(source: DeltaSource, place: TableAtVersion => PublishTarg
    * Publishes every commit up to the newest. Other publishers of the table may run at the same
    * time.
    */
-  def publish(way: PublishWay = PublishWay.Quick): PublishResult = {
+  def publish(way: PublishWay = PublishWay.Quick): PublishResult = published(way)._1
+
+  /**
+   * The same, with the metadata that readers see then. Its snapshots are shared: who reads
+   * manifests takes a copy.
+   */
+  def published(way: PublishWay): (PublishResult, TableMetadata) = {
     val progress = new PublishProgress
 
     @tailrec def attempt(left: Int, suspicious: Boolean): IcebergPublisher = {
@@ -48,7 +55,7 @@ final class Publishing(source: DeltaSource, place: TableAtVersion => PublishTarg
 
     val publisher = attempt(Publishing.retries, suspicious = false)
     val metadata = publisher.metadata.get
-    PublishResult(
+    val result = PublishResult(
       source.name,
       metadata.metadataFileLocation,
       metadata.property(PublishedMetadata.DeltaVersionProperty, null).toLong,
@@ -61,6 +68,7 @@ final class Publishing(source: DeltaSource, place: TableAtVersion => PublishTarg
       progress.mended,
       progress.setAside
     )
+    (result, metadata)
   }
 
   /**

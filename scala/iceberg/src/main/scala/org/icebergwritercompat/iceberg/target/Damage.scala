@@ -3,7 +3,7 @@ package org.icebergwritercompat.iceberg.target
 import org.apache.hadoop.fs.ChecksumException
 import org.apache.iceberg.exceptions.NotFoundException
 import org.apache.iceberg.io.FileIO
-import org.apache.iceberg.util.{Tasks, ThreadPools}
+import org.apache.iceberg.util.Tasks
 import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, Snapshot, TableMetadata}
 import org.icebergwritercompat.errors.Causes
 
@@ -140,7 +140,7 @@ private[iceberg] object Damage {
     val results = new ConcurrentHashMap[Int, B]
     Tasks
       .foreach(items.indices.map(Int.box).asJava)
-      .executeWith(ThreadPools.getWorkerPool)
+      .executeWith(PublishThreads.pool)
       .stopOnFailure()
       .throwFailureWhenFinished()
       .run { i => results.put(i.intValue, look(items(i.intValue))); () }

@@ -28,7 +28,8 @@ final case class LiveDifference(
 object LiveDifference {
 
   /**
-   * The difference.
+   * The difference. Snapshots remember their manifests; those of metadata that is kept for long are
+   * given as copies.
    *
    * @param table
    *   metadata that has the partition specs of both
@@ -61,7 +62,6 @@ object LiveDifference {
       SnapshotHistory.live(table, io, manifest)
     else Nil
 
-  // A snapshot remembers what it has read of its manifest list.
   private def manifests(snapshot: Option[Snapshot], io: FileIO): Seq[ManifestFile] =
-    snapshot.toSeq.flatMap(s => SnapshotHistory.copy(s).dataManifests(io).asScala)
+    snapshot.toSeq.flatMap(_.dataManifests(io).asScala)
 }

@@ -2,7 +2,7 @@ package org.icebergwritercompat.iceberg.target
 
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg.io.{FileIO, FileInfo, SupportsPrefixOperations}
-import org.apache.iceberg.util.{Tasks, ThreadPools}
+import org.apache.iceberg.util.Tasks
 import org.apache.iceberg.{CatalogUtil, TableMetadata, TableOperations}
 import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{
   Avro,
@@ -131,7 +131,7 @@ object MetadataSweep {
       val needed = java.util.concurrent.ConcurrentHashMap.newKeySet[String]
       Tasks
         .foreach((asked ++ oldest).distinctBy(_.snapshotId): _*)
-        .executeWith(ThreadPools.getWorkerPool)
+        .executeWith(PublishThreads.pool)
         .stopOnFailure()
         .throwFailureWhenFinished()
         .run { snapshot =>

@@ -75,8 +75,9 @@ final class ClientChange(table: String) {
       .toLeft(())
       .flatMap { _ =>
         val from = base.flatMap(current)
-        val to = current(updated)
         val made = newSnapshots(base, updated)
+        // One of the history would remember its manifests as long as it is part of it.
+        val to = current(updated).map(s => if (made.contains(s)) s else SnapshotHistory.copy(s))
         if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil))
         else
           deletes(to, io).toLeft(()).flatMap { _ =>

@@ -479,10 +479,13 @@ object JoinPoints {
 
   val NewestSeen: JoinPoint = JoinPoint(
     "newest-seen",
-    "SnapshotManagement.unsafeVolatileSnapshot, which every commit of the process brings up to date",
-    "an Iceberg table that a catalog keeps shows what Delta has committed in the same process",
+    "SnapshotManagement.unsafeVolatileSnapshot, which every commit of the process brings up to date, " +
+      "with the file of the newest commit in its logSegment; and update, which does not list a log " +
+      "that it has listed since a time",
+    "an Iceberg table that a catalog keeps shows what Delta has committed in the same process, and " +
+      "the log is not listed again and again for one commit of a client",
     "clients would read rows that Delta does not have any more",
-    Seq(Bodies("SnapshotManagement", "unsafeVolatileSnapshot"))
+    Seq(Bodies("SnapshotManagement", "unsafeVolatileSnapshot", "getSnapshotIfFresh"))
   )
 
   /** All of them, in the order in which they are installed. */

@@ -317,6 +317,9 @@ class GuardedTransaction(
     }.recover { case _: FileNotFoundException | _: NoSuchFileException => false }
   }
 
+  /** What the transaction has committed, if it has. */
+  private[writercompat] def result: Option[CommittedTransaction] = committed
+
   private var exact = false
 
   /** Commits the version after the one that was read, or nothing, whatever else was committed. */

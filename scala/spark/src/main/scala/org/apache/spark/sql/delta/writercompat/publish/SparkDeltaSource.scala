@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, CommitInfo, Metadata, RemoveFile}
 import org.apache.spark.sql.delta.coordinatedcommits.CoordinatedCommitsUtils
-import org.apache.spark.sql.delta.writercompat.read.{CommitIds, TableStates}
+import org.apache.spark.sql.delta.writercompat.read.{CommitIds, NewestVersion, TableStates}
 import org.apache.spark.unsafe.types.UTF8String
 import org.icebergwritercompat.contract.{Lifecycle, TableState}
 import org.icebergwritercompat.iceberg.source.{
@@ -38,7 +38,7 @@ import java.nio.charset.StandardCharsets.UTF_8
  *   how a statement names the table
  * @param committed
  *   a transaction of this process that has just committed to the table; what it has committed is
- *   not read from the log again
+ *   not read from the log again, and the log is not listed for it
  */
 private[writercompat] final class SparkDeltaSource(
     spark: SparkSession,
@@ -52,8 +52,16 @@ private[writercompat] final class SparkDeltaSource(
 
   override def configuration: Configuration = log.newDeltaHadoopConf()
 
-  override def newest(): TableAtVersion =
-    new SparkTableAtVersion(spark, name, log, log.update(catalogTableOpt = catalogTable))
+  // The log is asked again only if what follows from the answer does not fit.
+  private var known = committed.flatMap { done =>
+    Option(log.unsafeVolatileSnapshot).filter(_.version >= done.committedVersion)
+  }
+
+  override def newest(): TableAtVersion = {
+    val snapshot = known.getOrElse(NewestVersion.of(log, catalogTable))
+    known = None
+    new SparkTableAtVersion(spark, name, log, snapshot)
+  }
 
   override def at(version: Long): TableAtVersion =
     new SparkTableAtVersion(

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.delta.writercompat.publish
 
+import org.apache.hadoop.fs.Path
+import org.apache.iceberg.TableMetadata
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog}
@@ -54,6 +56,9 @@ final class SparkPublishing(
 
   /** See [[Publishing.publish]]. */
   def publish(way: PublishWay = PublishWay.Quick): PublishResult = publishing.publish(way)
+
+  /** See [[Publishing.published]]. */
+  def published(): (PublishResult, TableMetadata) = publishing.published(PublishWay.Quick)
 
   /** See [[ForeignImport.upTo]]. */
   def take(snapshotId: Long): PublishResult =
@@ -114,6 +119,14 @@ object SparkPublishing {
 
   private[publish] def of(spark: SparkSession, table: DeltaTableV2): SparkPublishing =
     new SparkPublishing(spark, TableStates.nameOf(table), table.deltaLog, table.catalogTable)
+
+  /** Refuses a folder where a table that is made there could not be published. */
+  def checkFolder(spark: SparkSession, name: String, folder: Path): Unit =
+    // A catalog decides between publishers itself.
+    if (CatalogSettings.of(spark.conf.getAll, spark.sessionState.conf.warehousePath).isEmpty)
+      PublishTargets
+        .of(name, folder, spark.sessionState.newHadoopConf(), None, None)
+        .checkExclusive()
 
   /** What keeps readers from what is published of a table; empty if that cannot be found out. */
   def problems(spark: SparkSession, table: DeltaTableV2): Seq[PublishProblem] =

@@ -15,8 +15,8 @@ import org.apache.iceberg._
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
-import org.apache.spark.sql.delta.writercompat.read.{Sessions, TableStates}
-import org.apache.spark.sql.delta.{DeltaLog, Snapshot => DeltaSnapshot}
+import org.apache.spark.sql.delta.writercompat.read.{NewestVersion, Sessions, TableStates}
+import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot => DeltaSnapshot}
 import org.icebergwritercompat.contract.Lifecycle
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -58,15 +58,9 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
    * for: a catalog of Spark may keep this for long.
    */
   override def current(): TableMetadata = seen match {
-    // A commit of a client asks for it in the threads of Iceberg's pool. Publishing needs these
-    // threads itself, so that it would wait for ever.
-    case Some(known) if isOfPool(Thread.currentThread)                            => known.metadata
     case Some(known) if known.log.unsafeVolatileSnapshot.version <= known.version => known.metadata
     case _                                                                        => refresh()
   }
-
-  private def isOfPool(thread: Thread): Boolean =
-    thread.getName.startsWith("iceberg-worker-pool")
 
   // The same object as long as nothing has changed: clients compare by identity.
   override def refresh(): TableMetadata = synchronized {
@@ -85,18 +79,21 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
   private def find(): Option[(DeltaLog, CatalogTable, DeltaSnapshot)] = for {
     entry <- tables.entry(table)
     log <- tables.log(entry)
-    snapshot = log.update(catalogTableOpt = Some(entry))
+    snapshot = NewestVersion.of(log, Some(entry))
     if snapshot.version >= 0 && Contracts.isEnabled(snapshot.metadata.configuration)
   } yield (log, entry, snapshot)
 
-  private def load(log: DeltaLog, entry: Option[CatalogTable]): Seen =
+  private def load(
+      log: DeltaLog,
+      entry: Option[CatalogTable],
+      committed: Option[CommittedTransaction] = None
+  ): Seen =
     Sessions.active(tables.session) {
-      val result = new SparkPublishing(tables.session, name, log, entry).publish()
-      val location = result.metadataLocation
-      val now = seen.filter(_.metadata.metadataFileLocation == location) match {
+      val (result, published) =
+        new SparkPublishing(tables.session, name, log, entry, committed).published()
+      val now = seen.filter(_.metadata.metadataFileLocation == result.metadataLocation) match {
         case Some(same) => same.copy(log = log, version = result.deltaVersion)
         case None       =>
-          val published = TableMetadataParser.read(files, location)
           Seen(log, entry, result.deltaVersion, ClientProperties.writable(published))
       }
       seen = Some(now)
@@ -124,7 +121,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
           )
         )
       }
-      val snapshot = log.update(catalogTableOpt = entry)
+      val snapshot = SparkDeltaSink.recent(log, entry)
       if (snapshot.version != version) lost(base, updated)
       else
         proposed(Some(base), updated, Some(definition(snapshot))) match {
@@ -133,7 +130,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
           case Right(proposed)                      =>
             val sink = new SparkDeltaSink(tables.session, name, log, entry)
             sink.commit(proposed, version) match {
-              case CommitOutcome.Committed(_) => published(log, entry)
+              case CommitOutcome.Committed(_) => published(log, entry, sink.committed)
               case CommitOutcome.Repeated     => published(log, entry)
               case CommitOutcome.Overtaken(_) => lost(base, updated)
               case CommitOutcome.Refused(why) => throw refusal(why)
@@ -175,8 +172,11 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
   private def version(metadata: TableMetadata): String =
     Option(metadata).fold("none")(_.property(PublishedMetadata.DeltaVersionProperty, "none"))
 
-  private def published(log: DeltaLog, entry: Option[CatalogTable]): Unit =
-    answered(load(log, entry))
+  private def published(
+      log: DeltaLog,
+      entry: Option[CatalogTable],
+      committed: Option[CommittedTransaction] = None
+  ): Unit = answered(load(log, entry, committed))
 
   // It is committed, and nobody is to think that it is not.
   private def answered(loaded: => Any): Unit = {
@@ -199,6 +199,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       change.defined(base, updated, known) match {
         case Left(why)      => throw refusal(why)
         case Right(defined) =>
+          if (found.isEmpty) checkFolder(folderOf(updated))
           val (log, entry, wanted) = found.fold {
             (tables.log(folderOf(updated)), Option.empty[CatalogTable], withFeature(defined))
           } { case (log, entry, _) => (log, Some(entry), defined) }
@@ -207,6 +208,11 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
             .foreach(why => throw refusal(why))
       }
     }
+
+  // A table whose metadata cannot be published is none of this catalog.
+  private def checkFolder(folder: Path): Unit =
+    try SparkPublishing.checkFolder(tables.session, name, folder)
+    catch { case why: IcebergWriterCompatException => throw refusal(why) }
 
   private def folderOf(metadata: TableMetadata): Path = {
     val path = new Path(metadata.location)
@@ -223,7 +229,9 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
           throw new AlreadyExistsException("Table already exists: %s", table)
         proposed(None, updated, None) match {
           case Left(refused)   => throw refusal(refused)
-          case Right(proposed) => create(updated, folder, withFeature(proposed))
+          case Right(proposed) =>
+            checkFolder(folder)
+            create(updated, folder, withFeature(proposed))
         }
       }
     }

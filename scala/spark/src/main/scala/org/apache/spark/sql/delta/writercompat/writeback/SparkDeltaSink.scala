@@ -1,16 +1,26 @@
 package org.apache.spark.sql.delta.writercompat.writeback
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, SetTransaction}
 import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
-import org.apache.spark.sql.delta.{DeltaConfigs, DeltaLog, Snapshot, TypeWideningMetadata}
+import org.apache.spark.sql.delta.{
+  CommittedTransaction,
+  DeltaConfigs,
+  DeltaLog,
+  Snapshot,
+  TypeWideningMetadata
+}
 import org.apache.spark.sql.delta.writercompat.guard.{GuardedTransaction, OvertakenCommit}
 import org.apache.spark.sql.delta.writercompat.publish.PublishHook
-import org.apache.spark.sql.delta.writercompat.read.{Copies, DeltaTables, Sessions, TableStates}
-import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.delta.writercompat.read.{
+  Copies,
+  DeltaTables,
+  NewestVersion,
+  Sessions,
+  TableStates
+}
 import org.apache.spark.sql.types.{
   ArrayType,
   DataType,
@@ -22,7 +32,7 @@ import org.apache.spark.sql.types.{
 import org.icebergwritercompat.contract.Lifecycle
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.source._
-import org.icebergwritercompat.iceberg.translate.{DataFilePaths, IcebergSchemas}
+import org.icebergwritercompat.iceberg.translate.IcebergSchemas
 import org.icebergwritercompat.model.{SchemaNode, WriterCompat}
 
 import java.util.ConcurrentModificationException
@@ -42,9 +52,15 @@ private[writercompat] final class SparkDeltaSink(
     catalogTable: Option[CatalogTable]
 ) extends DeltaSink {
 
+  /** What the last call of `commit` has committed, if it has, for whoever publishes it. */
+  def committed: Option[CommittedTransaction] = last
+
+  private var last = Option.empty[CommittedTransaction]
+
   override def commit(proposed: ProposedCommit, at: Long): CommitOutcome =
     Sessions.active(spark) {
-      val snapshot = log.update(catalogTableOpt = catalogTable)
+      last = None
+      val snapshot = SparkDeltaSink.recent(log, catalogTable)
       if (proposed.request.exists(snapshot.transactions.contains)) CommitOutcome.Repeated
       else if (snapshot.version != at) CommitOutcome.Overtaken(snapshot.version)
       else {
@@ -103,6 +119,7 @@ private[writercompat] final class SparkDeltaSink(
         new IcebergOperation(proposed.operation, metrics(proposed)),
         proposed.client.map(note => ClientSnapshots.Tag -> note.json).toMap
       )
+      last = transaction.result
       CommitOutcome.Committed(version)
     } catch {
       case NonFatal(e) =>
@@ -256,32 +273,17 @@ private[writercompat] final class SparkDeltaSink(
   private def live(snapshot: Snapshot, removed: Seq[RemovedFile]): Map[String, AddFile] =
     if (removed.isEmpty) Map.empty
     else {
-      val wanted = removed.map(_.path)
-      val quickly = snapshot.allFiles.where(col("path").isin(wanted: _*)).collect()
-      val found = quickly.map(file => file.path -> file).toMap
-      val missing = wanted.filterNot(found.contains)
-      if (missing.isEmpty) found
-      else {
-        // The log may spell a path in another way.
-        val paths = new DataFilePaths(new Path(log.dataPath.toString))
-        val byLocation = missing.map(path => paths.location(path) -> path).toMap
-        val others = snapshot.allFiles
-          .toLocalIterator()
-        val slowly = scala.collection.mutable.HashMap.empty[String, AddFile]
-        others.forEachRemaining { file =>
-          byLocation.get(paths.location(file.path)).foreach(slowly.put(_, file))
-        }
-        missing.find(!slowly.contains(_)).foreach { path =>
-          throw refused(
-            "DATA_FILE",
-            null,
-            "file" -> path,
-            "found" -> "it is to be removed, and the Delta table does not have it",
-            "instead" -> "Load the table again, and remove files that it has then."
-          )
-        }
-        found ++ slowly
+      val found = new LiveFilesByPath(log, snapshot).of(removed.map(_.path))
+      removed.map(_.path).find(!found.contains(_)).foreach { path =>
+        throw refused(
+          "DATA_FILE",
+          null,
+          "file" -> path,
+          "found" -> "it is to be removed, and the Delta table does not have it",
+          "instead" -> "Load the table again, and remove files that it has then."
+        )
       }
+      found
     }
 
   private def metrics(proposed: ProposedCommit): Map[String, String] = Map(
@@ -292,6 +294,16 @@ private[writercompat] final class SparkDeltaSink(
 }
 
 private[writercompat] object SparkDeltaSink {
+
+  /**
+   * The newest version as it was within the last second. A commit on it is made at exactly the
+   * version after it, and fails if there is one by then.
+   */
+  def recent(log: DeltaLog, catalogTable: Option[CatalogTable]): Snapshot =
+    NewestVersion.of(log, catalogTable, recentMillis)
+
+  // As long as from a client's refresh to its commit.
+  private val recentMillis = 1000L
 
   /**
    * The old fields that the new schema still has, by id, under their new names and in its order.

@@ -709,7 +709,18 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     val log = withCommits(1)
     val before = log.update().version
     spark.sql(s"INSERT INTO delta.`${log.dataPath}` VALUES (7)").collect()
-    assert(log.unsafeVolatileSnapshot.version == before + 1)
+    val seen = log.unsafeVolatileSnapshot
+    assert(seen.version == before + 1 && seen.tableCommitCoordinatorClientOpt.isEmpty)
+    val newest = seen.logSegment.deltas.last
+    val file = log.logPath.getFileSystem(log.newDeltaHadoopConf()).getFileStatus(newest.getPath)
+    assert(newest.getPath.getName == f"${before + 1}%020d.json")
+    assert(newest.getModificationTime == file.getModificationTime && newest.getLen == file.getLen)
+    // A commit that it cannot know, as of another process.
+    val next = newest.getPath.getParent.suffix(f"/${before + 2}%020d.json")
+    val bytes = """{"commitInfo":{"timestamp":1,"operation":"WRITE"}}"""
+    java.nio.file.Files.writeString(java.nio.file.Path.of(next.toUri.getPath), bytes)
+    assert(log.update(checkIfUpdatedSinceTs = Some(0L)) eq seen)
+    assert(log.update(checkIfUpdatedSinceTs = Some(Long.MaxValue)).version == before + 2)
   }
 
   test(JoinPoints.FilesAsRows.id) {

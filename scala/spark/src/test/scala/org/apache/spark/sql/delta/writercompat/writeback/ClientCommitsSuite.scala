@@ -1,11 +1,15 @@
 package org.apache.spark.sql.delta.writercompat.writeback
 
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.types.Types
 import org.apache.iceberg.types.Types.NestedField
-import org.apache.iceberg.{Schema, Table}
+import org.apache.iceberg.{BaseTable, Schema, SnapshotParser, Table, TableMetadata}
 import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
 
+import java.nio.file.Files
+import java.time.Duration
 import java.util.concurrent.ConcurrentLinkedQueue
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -112,6 +116,57 @@ class ClientCommitsSuite extends ClientSuite {
     }
     assertSame(table)
   }
+
+  test("the clock of a client may be ahead or behind by less than a minute") {
+    val table = filled()
+    val there = client(table)
+    val operations = there.asInstanceOf[BaseTable].operations
+    def commit(row: Long, shift: Duration): Long = {
+      val made = there.newAppend().appendFile(file(there, None, record(there.schema, row, "x")))
+      val json = mapper.readTree(SnapshotParser.toJson(made.apply())).asInstanceOf[ObjectNode]
+      json.put("timestamp-ms", json.get("timestamp-ms").asLong + shift.toMillis)
+      val snapshot = SnapshotParser.fromJson(json.toString)
+      val base = operations.current
+      val updated = TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, "main").build()
+      operations.commit(base, updated)
+      snapshot.snapshotId
+    }
+    def clock(): Long = Files
+      .getLastModifiedTime(table.folder.resolve(f"_delta_log/${table.log.version}%020d.json"))
+      .toMillis
+    val times = Seq(50, -50)
+      .map(Duration.ofSeconds(_))
+      .zipWithIndex
+      .map { case (shift, i) =>
+        val ids = commit(10L + i, shift)
+        assert(metadata(table).currentSnapshot.snapshotId == ids)
+        // That of Delta's commit, or a little later.
+        val time = metadata(table).currentSnapshot.timestampMillis
+        assert(time >= clock() && time <= System.currentTimeMillis())
+        sql(s"INSERT INTO ${table.name} VALUES (${20 + i}, 'd')")
+        append(there, Seq(30L + i, "y"))
+        time
+      }
+    assertTimesGoOn(table)
+    // By more, Iceberg's library refuses it before anything is committed.
+    val before = table.log.version
+    Seq(Duration.ofHours(1), Duration.ofDays(400), Duration.ofHours(-1)).foreach { shift =>
+      intercept[IllegalArgumentException](commit(40, shift))
+      assert(table.log.version == before)
+    }
+    // By time, both go back to the same rows.
+    times.foreach { time =>
+      val found = org.apache.iceberg.util.SnapshotUtil.snapshotIdAsOfTime(iceberg(table), time)
+      val seen = spark.read
+        .format("delta")
+        .option("timestampAsOf", java.time.Instant.ofEpochMilli(time).toString)
+        .table(table.name)
+      assert(inIceberg(table, Some(found)) == inDelta(seen))
+    }
+    assertSame(table)
+  }
+
+  private val mapper = new ObjectMapper
 
   test("each version has the same rows in Delta and, by its snapshot, in Iceberg") {
     val table = filled()

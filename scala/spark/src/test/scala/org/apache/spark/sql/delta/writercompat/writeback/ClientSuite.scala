@@ -21,7 +21,11 @@ import scala.util.Using
 /** What the suites on Iceberg clients have in common. */
 abstract class ClientSuite extends PublishedSuite {
 
-  protected val catalog: DeltaIcebergCatalog = newCatalog()
+  protected lazy val catalog: DeltaIcebergCatalog = {
+    // It has none of its own.
+    val _ = spark
+    newCatalog()
+  }
 
   protected def newCatalog(): DeltaIcebergCatalog = {
     val made = new DeltaIcebergCatalog

@@ -8,7 +8,7 @@ import org.apache.iceberg.types.Types
 import org.apache.iceberg.types.Types.NestedField
 import org.apache.spark.sql.functions.col
 import org.icebergwritercompat.reports.Reports
-import org.icebergwritercompat.testing.TestTable
+import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark, TestTable}
 
 import java.nio.file.Files
 import java.time.{LocalDate, LocalDateTime, OffsetDateTime}
@@ -624,6 +624,33 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
         refused("COLUMN_TYPE")(catalog.buildTable(id(table), new Schema(t)))
       }
     }
+  }
+
+  test("a table is not made where its metadata could not be published") {
+    val table = TestTable(managed().name, SharedSpark.freshFolder())
+    val (known, unknown) = ElsewhereFileSystem.confs.partition(_._1.contains("exclusive"))
+    def plainly =
+      catalog.buildTable(id(table), schema).withLocation(s"elsewhere:${table.folder}")
+    withConf(unknown: _*) {
+      val staged = withConf(known: _*)(plainly.createTransaction())
+      Seq[() => Any](
+        () => plainly.create(),
+        () => plainly.createTransaction(),
+        () => staged.commitTransaction()
+      ).foreach { make =>
+        val error = intercept[ValidationException](make())
+        assert(error.getMessage.contains("NOT_PUBLISHABLE.NOT_EXCLUSIVE]"), error.getMessage)
+        assert(error.getMessage.contains(known.head._1))
+        assert(!Files.exists(table.folder) && !catalog.tableExists(id(table)))
+      }
+      // What the error offers.
+      withConf(known: _*) {
+        plainly.create()
+        append(client(table), Seq(1L, null, "x"))
+        assert(count(table) == 1 && byClient(table) == inDelta(spark.table(table.name)))
+      }
+    }
+    new SessionTables().drop(id(table), purge = false)
   }
 
   test("a create that died half-way is completed by the next one") {

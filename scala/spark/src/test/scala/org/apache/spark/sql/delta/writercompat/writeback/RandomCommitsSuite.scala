@@ -36,7 +36,7 @@ class RandomCommitsSuite extends ClientSuite {
 
   private var seed = 1L
 
-  private var operations = 200
+  private var operations = 300
 
   override def withFixture(test: NoArgTest): Outcome = {
     def number(key: String) = test.configMap.get(key).map(_.toString.toLong)
