@@ -167,7 +167,7 @@ def test_what_is_offered(server: CatalogServer, table: Table) -> None:
 def test_every_endpoint_of_the_configuration_answers(server: CatalogServer) -> None:
     """And what is not one is 406, so that clients see the difference."""
     config = ask(server, "GET", "/v1/config?warehouse=x").body
-    assert len(config["endpoints"]) == 15
+    assert len(config["endpoints"]) == 16
     for endpoint in config["endpoints"]:
         method, path = endpoint.split(" ")
         path = path.replace("{prefix}/", "").replace("{namespace}", "nowhere")
@@ -319,6 +319,45 @@ def test_a_request_with_a_key_is_done_once(server: CatalogServer, table: Table) 
     assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
     assert ask(server, "DELETE", path).status == 404
     assert ask(server, "DELETE", path, Idempotency_Key="no key!").status == 400
+
+
+def test_a_table_whose_name_was_dropped_is_registered(
+    server: CatalogServer, table: Table, tmp_path: Path
+) -> None:
+    """By a metadata file that was published of it, and with what is in Delta's log by then."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    path, register = f"{TABLES}/{table}", "/v1/namespaces/default/register"
+    loaded = ask(server, "GET", path).body
+    wanted = {"name": table.name, "metadata-location": loaded["metadata-location"]}
+    assert ask(server, "POST", register, wanted).status == 409
+    assert ask(server, "DELETE", path).status == 204
+    assert ask(server, "GET", path).status == 404
+    for change, why in (
+        ({"overwrite": True}, "RESTORE"),
+        ({"metadata-location": f"{tmp_path}/metadata/v1.metadata.json"}, "not in the warehouse"),
+        ({"metadata-location": f"{table.folder}/metadata/v9.metadata.json"}, "is not there"),
+        ({"metadata-location": None}, "metadata-location"),
+        ({"name": "a/b"}, "The name"),
+    ):
+        refused = ask(server, "POST", register, wanted | change)
+        assert refused.status == 400 and why in refused.message, refused.body
+    assert ask(server, "POST", register.replace("default", "nowhere"), wanted).status == 404
+    table.spark.sql(f"INSERT INTO delta.`{table.folder}` VALUES (2, 'y')")
+    again = ask(server, "POST", register, wanted)
+    assert again.status == 200 and again.body["metadata"]["table-uuid"] == table.log.metadata["id"]
+    assert table.rows() == [(1, "x"), (2, "y")]
+    assert len(ask(server, "GET", path).body["metadata"]["snapshots"]) == 2
+
+
+def test_metadata_that_is_lost_is_written_anew(server: CatalogServer, table: Table) -> None:
+    """Clients read the file that the answer names, besides the answer."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    before = ask(server, "GET", f"{TABLES}/{table}").body
+    Path(urlsplit(before["metadata-location"]).path).unlink()
+    after = ask(server, "GET", f"{TABLES}/{table}").body
+    written = json.loads(Path(urlsplit(after["metadata-location"]).path).read_text())
+    assert written["current-snapshot-id"] == after["metadata"]["current-snapshot-id"]
+    assert written["table-uuid"] == before["metadata"]["table-uuid"] == table.log.metadata["id"]
 
 
 def test_without_a_token_only_this_machine(spark: SparkSession) -> None:
