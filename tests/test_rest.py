@@ -96,6 +96,13 @@ def test_spark_of_iceberg(server: CatalogServer, table: Table, tmp_path: Path) -
     assert not table.spark.catalog.tableExists(name)
 
 
+def test_polars(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+    name = f"default.{table}"
+    steps = follow(table.spark, "rest_polars.py", server.uri, name, elsewhere=tmp_path)
+    assert steps[-1] == "overwrite of all" and len(steps) == 6
+    assert operations(table.spark, name)[:2] == ["CREATE", "APPEND"]
+
+
 class Answer:
     """What the server says to a request that no client would send."""
 
