@@ -22,10 +22,10 @@ jars := python/iceberg_writer_compat/jars
 maven := target/maven/.published
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench nessie wheel clean distclean
+.PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench nessie conformance wheel release clean distclean
 
 help: ## Show what there is to run
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
 
@@ -39,7 +39,7 @@ side_by_side := $(bin)/python build/side_by_side.py
 test: setup $(maven) ## Run every test; SPARK=4.0 runs the Scala tests of another Spark line
 	$(side_by_side) scala "$(sbt) $(call line,$(SPARK))/test" python "$(pytest)"
 
-test-all: stage $(maven) .tools/browser/.installed .tools/nessie/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
+test-all: stage $(maven) .tools/browser/.installed .tools/nessie/.installed .tools/conformance/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
 	$(side_by_side) scala "$(sbt) testAll" python "$(pytest) -o 'python_files=test_*.py with_*.py'"
 
 lint-python: .venv/.installed
@@ -70,6 +70,9 @@ stress: setup ## Kill, race and fill disks; ARGS="--minutes 60 kills" for longer
 
 nessie: setup .tools/nessie/.installed ## Fetch a Nessie server (280 MB) and run its tests
 	$(bin)/pytest -c python/pyproject.toml --rootdir . -v tests/with_nessie.py
+
+conformance: setup .tools/conformance/.installed ## Run Iceberg's compatibility kit, and write docs/conformance.md anew
+	CONFORMANCE_PAGE=write $(bin)/pytest -c python/pyproject.toml --rootdir . -v tests/with_conformance.py
 
 bench: setup ## Measure what the guard costs, as ratios in one run
 	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.bench.Benchmarks"
@@ -112,6 +115,10 @@ distclean: clean ## Remove what was built and what was installed
 
 .tools/nessie/.installed: build/setup build/nessie-ivy.xml build/nessie-java.txt | .venv/.installed
 	build/setup nessie
+	@touch $@
+
+.tools/conformance/.installed: build/setup build/conformance-ivy.xml | .venv/.installed
+	build/setup conformance
 	@touch $@
 
 # One sbt for all lines; `.staged-4.1` is what `setup` needs.

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import SparkSession
@@ -94,6 +96,13 @@ def test_spark_of_iceberg(server: CatalogServer, table: Table, tmp_path: Path) -
     assert not table.spark.catalog.tableExists(name)
 
 
+def test_polars(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+    name = f"default.{table}"
+    steps = follow(table.spark, "rest_polars.py", server.uri, name, elsewhere=tmp_path)
+    assert steps[-1] == "overwrite of all" and len(steps) == 6
+    assert operations(table.spark, name)[:2] == ["CREATE", "APPEND"]
+
+
 class Answer:
     """What the server says to a request that no client would send."""
 
@@ -167,7 +176,7 @@ def test_what_is_offered(server: CatalogServer, table: Table) -> None:
 def test_every_endpoint_of_the_configuration_answers(server: CatalogServer) -> None:
     """And what is not one is 406, so that clients see the difference."""
     config = ask(server, "GET", "/v1/config?warehouse=x").body
-    assert len(config["endpoints"]) == 15
+    assert len(config["endpoints"]) == 16
     for endpoint in config["endpoints"]:
         method, path = endpoint.split(" ")
         path = path.replace("{prefix}/", "").replace("{namespace}", "nowhere")
@@ -267,6 +276,53 @@ def test_refused_requests_commit_nothing(server: CatalogServer, table: Table) ->
     assert table.spark.table(table.name).columns == ["a", "b", "c"]
 
 
+def places(json_value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each place in a JSON value, as a container and a key or an index."""
+    keys = list(json_value) if isinstance(json_value, dict) else range(len(json_value))
+    for key in keys:
+        yield json_value, key
+        if isinstance(json_value[key], dict | list):
+            yield from places(json_value[key])
+
+
+def test_wrong_json_in_each_field(server: CatalogServer, table: Table) -> None:
+    """Is an error of the client, and changes nothing."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    whole = commit(table)
+    # Refused for two reasons, of which a wrong field takes away one at most.
+    whole["updates"][1]["schema-id"] = 77
+    late = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 1}
+    fields = [{"id": 1, "name": "a", "type": "int", "required": False}]
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
+    path, before, seen = f"{TABLES}/{table}", table.log.version, set()
+    wrongs: list[Any] = [None, -1, "?", [], {}, [{}], 1e99]
+    for where, request in (
+        (path, whole | {"requirements": [*whole["requirements"], late]}),
+        (TABLES, {"name": table.name, "schema": schema, "properties": {"k": "v"}}),
+        ("/v1/namespaces", {"namespace": ["default"], "properties": {"k": "v"}}),
+        ("/v1/namespaces/default/register", {"name": table.name, "metadata-location": "x"}),
+        (
+            "/v1/tables/rename",
+            {
+                "source": {"namespace": ["default"], "name": table.name},
+                "destination": {"namespace": ["nowhere"], "name": "x"},
+            },
+        ),
+    ):
+        assert ask(server, "POST", where, request).status in (400, 404, 409)
+        for container, key in places(request):
+            right = container[key]
+            for wrong in wrongs:
+                container[key] = wrong
+                answer = ask(server, "POST", where, request)
+                seen.add(answer.status)
+                assert 400 <= answer.status < 500, (where, request, answer.body)
+            container[key] = right
+    assert seen == {400, 404, 409} and table.log.version == before
+    assert ask(server, "POST", path, commit(table)).status == 200
+    assert table.rows() == [(1, "x", None)]
+
+
 def test_a_repeated_request_is_not_done_twice(server: CatalogServer, table: Table) -> None:
     """Clients that get no answer send the same again."""
     identity = str(uuid.uuid4())
@@ -321,6 +377,45 @@ def test_a_request_with_a_key_is_done_once(server: CatalogServer, table: Table) 
     assert ask(server, "DELETE", path, Idempotency_Key="no key!").status == 400
 
 
+def test_a_table_whose_name_was_dropped_is_registered(
+    server: CatalogServer, table: Table, tmp_path: Path
+) -> None:
+    """By a metadata file that was published of it, and with what is in Delta's log by then."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    path, register = f"{TABLES}/{table}", "/v1/namespaces/default/register"
+    loaded = ask(server, "GET", path).body
+    wanted = {"name": table.name, "metadata-location": loaded["metadata-location"]}
+    assert ask(server, "POST", register, wanted).status == 409
+    assert ask(server, "DELETE", path).status == 204
+    assert ask(server, "GET", path).status == 404
+    for change, why in (
+        ({"overwrite": True}, "RESTORE"),
+        ({"metadata-location": f"{tmp_path}/metadata/v1.metadata.json"}, "not in the warehouse"),
+        ({"metadata-location": f"{table.folder}/metadata/v9.metadata.json"}, "is not there"),
+        ({"metadata-location": None}, "metadata-location"),
+        ({"name": "a/b"}, "The name"),
+    ):
+        refused = ask(server, "POST", register, wanted | change)
+        assert refused.status == 400 and why in refused.message, refused.body
+    assert ask(server, "POST", register.replace("default", "nowhere"), wanted).status == 404
+    table.spark.sql(f"INSERT INTO delta.`{table.folder}` VALUES (2, 'y')")
+    again = ask(server, "POST", register, wanted)
+    assert again.status == 200 and again.body["metadata"]["table-uuid"] == table.log.metadata["id"]
+    assert table.rows() == [(1, "x"), (2, "y")]
+    assert len(ask(server, "GET", path).body["metadata"]["snapshots"]) == 2
+
+
+def test_metadata_that_is_lost_is_written_anew(server: CatalogServer, table: Table) -> None:
+    """Clients read the file that the answer names, besides the answer."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    before = ask(server, "GET", f"{TABLES}/{table}").body
+    Path(urlsplit(before["metadata-location"]).path).unlink()
+    after = ask(server, "GET", f"{TABLES}/{table}").body
+    written = json.loads(Path(urlsplit(after["metadata-location"]).path).read_text())
+    assert written["current-snapshot-id"] == after["metadata"]["current-snapshot-id"]
+    assert written["table-uuid"] == before["metadata"]["table-uuid"] == table.log.metadata["id"]
+
+
 def test_without_a_token_only_this_machine(spark: SparkSession) -> None:
     with pytest.raises(UnsupportedOperationException, match="NO_TOKEN"):
         serve(spark, host="0.0.0.0", port=0)
@@ -333,13 +428,50 @@ def test_without_a_token_only_this_machine(spark: SparkSession) -> None:
         assert ask(open_server, "GET", "/v1/config", Origin="https://example.org").status == 403
 
 
-def test_the_command(table: Table, tmp_path: Path) -> None:
-    """The server as a process: a folder is offered by a name, and SIGTERM ends it."""
-    table.create_with("(1, 'x')", "a INT, b STRING")
+def write_at_once(uri: str, name: str, first: int) -> list[str]:
+    """What a client does with a table that others write meanwhile: appends, and a delete."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import CommitFailedException
+
+    catalog = load_catalog("delta", type="rest", uri=uri, token=TOKEN)
+    done = []
+
+    def until_done(what: Callable[[Any], None], told: str) -> None:
+        while True:
+            try:
+                what(catalog.load_table(name))
+            except CommitFailedException:
+                done.append("overtaken")
+            else:
+                done.append(told)
+                return
+
+    schema = pa.schema([pa.field("a", pa.int32()), pa.field("b", pa.string())])
+    for number in (first + 100, first + 200):
+        row = pa.Table.from_pylist([{"a": number, "b": uri}], schema=schema)
+        until_done(lambda of, row=row: of.append(row), "append")  # type: ignore[misc]
+    until_done(lambda of: of.delete(f"a = {first}"), "delete")
+    return done
+
+
+def test_the_command_beside_another_server(
+    server: CatalogServer, table: Table, tmp_path: Path, quick_local_fs: Path
+) -> None:
+    """Two servers in processes of their own, and clients of both, write one table at once.
+
+    The second one is a command: it offers a folder by a name, and SIGTERM ends it.
+    """
+    table.create_with("(1, 'x'), (2, 'x'), (3, 'x'), (4, 'x'), (5, 'x')", "a INT, b STRING")
     secret = tmp_path / "token"
     secret.write_text(f"{TOKEN}\n")
     program = "from iceberg_writer_compat.cli import main; main()"
     command = [sys.executable, "-c", program, "serve", "--port", "0"]
+    files = "org.icebergwritercompat.testing.QuickLocalFs"
+    for setting in (
+        f"spark.driver.extraClassPath={quick_local_fs}",
+        f"spark.hadoop.fs.AbstractFileSystem.file.impl={files}",
+    ):
+        command += ["--conf", setting]
     with subprocess.Popen(
         [*command, "--token-file", str(secret), "--path", f"shop.orders={table.folder}"],
         env=environment() | {"SPARK_CONF_DIR": os.environ["SPARK_CONF_DIR"]},
@@ -348,14 +480,39 @@ def test_the_command(table: Table, tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
     ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        said = process.stdout.readline()
-        assert said.startswith("Iceberg REST catalog at http://127.0.0.1:"), process.stderr.read()
-        running = type("Running", (), {"uri": said.split()[-1]})()
-        path = "/v1/namespaces/shop/tables/orders"
-        assert ask(running, "POST", path, commit(table)).status == 200
-        process.send_signal(signal.SIGTERM)
-        rest = process.stdout.read()
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            said = process.stdout.readline()
+            assert said.startswith("Iceberg REST catalog at http://127.0.0.1:"), (
+                process.stderr.read()
+            )
+            running = type("Running", (), {"uri": said.split()[-1]})()
+            path = "/v1/namespaces/shop/tables/orders"
+            before = table.log.version
+            here, there = (server.uri, f"default.{table}"), (running.uri, "shop.orders")
+            with ThreadPoolExecutor(4) as clients:
+                running_clients = [
+                    clients.submit(write_at_once, *where, first)
+                    for first, where in enumerate((here, there, here, there), start=1)
+                ]
+                told = [step for client in running_clients for step in client.result()]
+            assert (told.count("append"), told.count("delete")) == (8, 4)
+            left = sorted([*(first + more for first in range(1, 5) for more in (100, 200)), 5])
+            assert sorted(row[0] for row in table.spark.table(table.name).collect()) == left
+            # One version for each, and all of them are the same in both servers.
+            assert table.log.version == before + 12
+            seen = [ask(server, "GET", f"{TABLES}/{table}").body["metadata"]]
+            seen.append(ask(running, "GET", path).body["metadata"])
+            ids = [sorted(snapshot["snapshot-id"] for snapshot in one["snapshots"]) for one in seen]
+            assert ids[0] == ids[1] and len(set(ids[0])) == len(ids[0])
+            assert seen[0]["current-snapshot-id"] == seen[1]["current-snapshot-id"]
+            assert verify(table.spark, str(table)).compliant
+            assert ask(running, "POST", path, commit(table)).status == 200
+            process.send_signal(signal.SIGTERM)
+            rest = process.stdout.read()
+        finally:
+            # Ended already, unless something went wrong.
+            process.kill()
     assert process.returncode == 0
-    assert f"POST {path} 200 " in rest and "shop.orders version 2" in rest
+    assert f"POST {path} 200 " in rest and f"shop.orders version {before + 13}" in rest
     assert table.spark.table(table.name).columns == ["a", "b", "c"]

@@ -2,11 +2,15 @@ package org.icebergwritercompat
 
 import org.apache.iceberg._
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
-import org.apache.iceberg.exceptions.{NoSuchTableException, ValidationException}
-import org.apache.spark.sql.catalyst.catalog.CatalogTableType
+import org.apache.iceberg.exceptions.{
+  AlreadyExistsException,
+  NoSuchTableException,
+  ValidationException
+}
 import org.apache.spark.sql.delta.writercompat.writeback.{
   ClientRequest,
   DeltaTableOperations,
+  PublishedTable,
   SessionTables
 }
 
@@ -70,21 +74,45 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
 
   override def renameTable(from: TableIdentifier, to: TableIdentifier): Unit = {
     if (!tableExists(from)) throw new NoSuchTableException("Table does not exist: %s", from)
-    // Spark moves the folder with the name, and the metadata names each file by its whole path.
-    if (tables.entry(from).exists(_.tableType == CatalogTableType.MANAGED))
+    if (from.namespace != to.namespace)
       throw new ValidationException(
-        "Table %s is managed by Spark, which would move its files to another folder, where readers " +
-          "of Iceberg do not find them. Rename it by ALTER TABLE of the Delta table, and publish it anew",
-        from
+        "Table %s cannot become %s: the catalog of Spark renames a table within its database alone. " +
+          "Give the Delta table in %s the other name too by CREATE TABLE %s USING delta LOCATION '%s', " +
+          "and drop the old one without its files",
+        from,
+        to,
+        tables.entry(from).fold("")(_.location.toString),
+        to,
+        tables.entry(from).fold("")(_.location.toString)
       )
+    if (tables.exists(to)) throw new AlreadyExistsException("Table already exists: %s", to)
     tables.rename(from, to)
   }
 
+  /**
+   * Gives a Delta table that has lost its name one again, by a metadata file that was published of
+   * it. What the table has is in Delta's log, also if the file is an older one.
+   */
   override def registerTable(table: TableIdentifier, metadataFileLocation: String): Table =
-    throw new UnsupportedOperationException(
-      "An Iceberg table that is none of Delta cannot be registered. Copy its rows: CREATE TABLE … AS " +
-        "SELECT from the catalog that it is in"
-    )
+    registerTable(table, metadataFileLocation, false)
+
+  override def registerTable(
+      table: TableIdentifier,
+      metadataFileLocation: String,
+      overwrite: Boolean
+  ): Table = {
+    if (!isValidIdentifier(table))
+      throw new IllegalArgumentException(s"There can be no table $table: a database has one level")
+    if (overwrite)
+      throw new ValidationException(
+        "Table %s is not registered with overwrite: a Delta table is what its log says, and no metadata " +
+          "file takes its place. Leave overwrite out; to have the rows of an older version again, roll " +
+          "back to its snapshot, or RESTORE the Delta table",
+        table
+      )
+    new PublishedTable(tables, metadataFileLocation).register(table)
+    loadTable(table)
+  }
 
   override def buildTable(table: TableIdentifier, schema: Schema): Catalog.TableBuilder =
     new CheckedBuilder(

@@ -189,6 +189,11 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
         done(CatalogHandlers.renameTable(catalog, wanted))
       }
     }),
+    new Route(Endpoint.V1_REGISTER_TABLE)((request, names) => {
+      val wanted = RestBodies.registerTable(request.body)
+      val made = TableIdentifier.of(namespace(names), wanted.name)
+      inLine(made)(register(made, wanted))
+    }),
     new Route(Endpoint.V1_COMMIT_TRANSACTION)((request, _) => {
       val wanted = RestBodies.transaction(request.body)
       wanted.tableChanges.asScala.toSeq match {
@@ -252,12 +257,15 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       .headOption
       .foreach(why => throw new IllegalArgumentException(why))
 
-  private def inside(namespace: Namespace, location: String): Unit = {
+  private def inside(
+      namespace: Namespace,
+      location: String,
+      instead: String = "Leave it out, or name one below "
+  ): Unit = {
     val folders = served.folders(namespace)
     if (!new Places(folders).has(location))
       throw new IllegalArgumentException(
-        s"The location $location is not in the warehouse. Leave it out, or name one below " +
-          folders.mkString(" or ")
+        s"The location $location is not in the warehouse. $instead${folders.mkString(" or ")}"
       )
   }
 
@@ -278,6 +286,20 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       served.makeFolders(staged.tableMetadata.location)
       ok(LoadTableResponseParser.toJson(staged))
     } else answer(CatalogHandlers.createTable(catalog, made.namespace, wanted))
+  }
+
+  private def register(made: TableIdentifier, wanted: RegisterTableRequest): RestAnswer = {
+    existing(made.namespace)
+    nameable(made.name)
+    inside(
+      made.namespace,
+      wanted.metadataLocation,
+      "The Delta table gets its name by CREATE TABLE … USING delta LOCATION in Spark; metadata that is " +
+        "registered is below "
+    )
+    val registered = CatalogHandlers.registerTable(catalog, made.namespace, wanted)
+    served.makeFolders(registered.tableMetadata.location)
+    answer(registered)
   }
 
   private def load(request: RestRequest, wanted: TableIdentifier): RestAnswer = {
@@ -316,8 +338,10 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       nameable(wanted.name)
       there(wanted) match {
         case Some(table) if isDone(table) => response(metadata(table))
-        case Some(_) => throw new AlreadyExistsException("Table already exists: %s", wanted)
-        case None    =>
+        // In the words of Iceberg's library, which clients may look for.
+        case Some(_) =>
+          throw new AlreadyExistsException("Requirement failed: table already exists: %s", wanted)
+        case None =>
           Progress.current.stage = Progress.Applying
           val defined = definition(change)
           inside(wanted.namespace, defined.location)

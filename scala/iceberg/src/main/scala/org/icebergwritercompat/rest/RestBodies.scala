@@ -109,6 +109,11 @@ private[rest] object RestBodies {
       .build()
   }
 
+  /** A request to give a table a name by its metadata. */
+  def registerTable(body: String): RegisterTableRequest = tree(body) { _ =>
+    RegisterTableRequestParser.fromJson(body)
+  }
+
   /** A body that is read only to see that it is JSON. */
   def anything(body: String): Unit = tree(body)(_ => ())
 

@@ -180,7 +180,7 @@ class RestServerSuite extends AnyFunSuite {
 
   test("who sends half a request is not waited for, and costs no thread") {
     running(RestLimits(workers = 2, patienceSeconds = 2)) { (server, _) =>
-      val idle = Seq.fill(300)(connected(server))
+      val idle = Seq.fill(1000)(connected(server))
       idle.foreach(_.getOutputStream.write("POST /v1/namespaces HTTP/1.1\r\nContent".getBytes))
       assert(ask(server, "GET", "/v1/namespaces").statusCode == 200)
       // Closed by the server.

@@ -36,6 +36,8 @@ trait DeltaSink {
  *   the snapshots of the client, noted in the commit
  * @param request
  *   what a request is told by: a second commit with it is not made
+ * @param replacesRows
+ *   whether the table begins anew, without any of the rows that it had
  */
 final case class ProposedCommit(
     operation: ClientOperation,
@@ -45,7 +47,8 @@ final case class ProposedCommit(
     added: Seq[AddedFile] = Nil,
     removed: Seq[RemovedFile] = Nil,
     client: Option[ClientSnapshots] = None,
-    request: Option[String] = None
+    request: Option[String] = None,
+    replacesRows: Boolean = false
 )
 
 /**

@@ -121,8 +121,15 @@ final class ClientChange(table: String) {
       operation(base, updated, made),
       definition(base, updated, known),
       set.map { case (key, value) => s"${TableDefinition.ClientPrefix}$key" -> value },
-      unset.map(key => s"${TableDefinition.ClientPrefix}$key")
+      unset.map(key => s"${TableDefinition.ClientPrefix}$key"),
+      replacesRows = base.exists(beginsAnew(_, updated))
     )
+  }
+
+  // As after a replacement, whose snapshots have none of the older ones before them.
+  private def beginsAnew(base: TableMetadata, updated: TableMetadata): Boolean = {
+    val line = SnapshotHistory.line(updated).map(_.snapshotId).toSet
+    current(base).forall(snapshot => !line(snapshot.snapshotId))
   }
 
   private def definition(

@@ -162,7 +162,7 @@ class GuardedTransaction(
       if (creating || overwritingSchema) checkTable(ChangeKind.Replacing)
       else
         checkState(
-          if (wasGuarded) violationsOf(TableChange(before, tableState, ChangeKind.Ordinary))
+          if (wasGuarded) violationsOf(TableChange(before, tableState, ordinary))
           else Iterator.empty
         )
     }
@@ -532,8 +532,16 @@ class GuardedTransaction(
     case _ if replacing || overwritingSchema => ChangeKind.Replacing
     case _: DeltaOperations.Restore          => ChangeKind.Restoring
     case _: DeltaOperations.DropTableFeature => ChangeKind.DroppingFeature
-    case _                                   => ChangeKind.Ordinary
+    case _                                   => ordinary
   }
+
+  private var withoutOldRows = false
+
+  /** Says that no row of before stays, whatever the operation is called. */
+  private[writercompat] def replacesRows(): Unit = withoutOldRows = true
+
+  private def ordinary: ChangeKind =
+    if (withoutOldRows) ChangeKind.Replacing else ChangeKind.Ordinary
 
   private var ownName = Option.empty[String]
 
@@ -587,7 +595,7 @@ class GuardedTransaction(
     } else if (wasGuarded) checkChange(TableChange(before, tableState, kind))
 
   /** Checks what the table is to be by now, as the commit will. */
-  private[writercompat] def checkDefinition(): Unit = checkTable(ChangeKind.Ordinary)
+  private[writercompat] def checkDefinition(): Unit = checkTable(ordinary)
 
   private var accepted: Option[TableState] = None
 
@@ -611,7 +619,7 @@ class GuardedTransaction(
     else {
       val replaces = creating || overwritingSchema
       val change =
-        TableChange(before, table, if (replaces) ChangeKind.Replacing else ChangeKind.Ordinary)
+        TableChange(before, table, if (replaces) ChangeKind.Replacing else ordinary)
       val rules = Iterator(ChangeRules.SwitchedOffWithTheFeatureOnly) ++
         Option.when(isGuarded(declared))(ChangeRules.PartitioningStays)
       rules.flatMap(_.check(change))
@@ -621,7 +629,7 @@ class GuardedTransaction(
         table,
         table.violationsOf(table.contract.rules.declaration),
         if (creating || overwritingSchema || !wasGuarded) ofChange ++ ofFeatures(declared, table)
-        else table.contract.rules.check(TableChange(before, table, ChangeKind.Ordinary))
+        else table.contract.rules.check(TableChange(before, table, ordinary))
       )
     refuseFirst(table, ofChange)
   }

@@ -23,6 +23,7 @@ import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.contracts.Contracts
 
 import scala.util.Try
+import scala.util.control.NonFatal
 
 /** The tables and databases of a session's own catalog, by the names that Iceberg gives them. */
 final class SessionTables {
@@ -107,16 +108,35 @@ final class SessionTables {
    *   whether the files of a managed table go too
    */
   def drop(table: IcebergIdentifier, purge: Boolean): Unit = {
-    entry(table).filter(e => !purge && e.tableType == CatalogTableType.MANAGED).foreach { entry =>
-      catalog.alterTable(entry.copy(tableType = CatalogTableType.EXTERNAL))
-    }
+    if (!purge) { keepFolder(table); () }
     catalog.dropTable(identifier(table), ignoreIfNotExists = true, purge = false)
     if (purge) DeltaLog.clearCache()
   }
 
-  /** Gives a table another name; its folder stays. */
-  def rename(from: IcebergIdentifier, to: IcebergIdentifier): Unit =
-    catalog.renameTable(identifier(from), identifier(to))
+  /**
+   * Gives a table another name; its folder stays, as the metadata names each file by its whole
+   * path.
+   */
+  def rename(from: IcebergIdentifier, to: IcebergIdentifier): Unit = {
+    existing(to.namespace)
+    val wasManaged = keepFolder(from)
+    def managedAgain(name: IcebergIdentifier): Unit = if (wasManaged)
+      entry(name).foreach(e => catalog.alterTable(e.copy(tableType = CatalogTableType.MANAGED)))
+    try catalog.renameTable(identifier(from), identifier(to))
+    catch {
+      case NonFatal(e) =>
+        managedAgain(from)
+        throw e
+    }
+    managedAgain(to)
+  }
+
+  // Of a managed table Spark would move or remove it with the name.
+  private def keepFolder(table: IcebergIdentifier): Boolean =
+    entry(table).filter(_.tableType == CatalogTableType.MANAGED).exists { entry =>
+      catalog.alterTable(entry.copy(tableType = CatalogTableType.EXTERNAL))
+      true
+    }
 
   /** All databases. */
   def databases: Seq[Namespace] = catalog.listDatabases().map(Namespace.of(_))

@@ -83,6 +83,7 @@ private[writercompat] final class SparkDeltaSink(
       else
         try {
           val transaction = start(snapshot)
+          if (proposed.replacesRows) transaction.replacesRows()
           define(proposed, snapshot, transaction)
           transaction.checkDefinition()
           None
@@ -111,6 +112,8 @@ private[writercompat] final class SparkDeltaSink(
     var begun = false
     try {
       transaction.exactly()
+      if (proposed.replacesRows && snapshot.numOfFiles == proposed.removed.size)
+        transaction.replacesRows()
       define(proposed, snapshot, transaction)
       val actions = this.actions(proposed, snapshot, transaction)
       begun = true

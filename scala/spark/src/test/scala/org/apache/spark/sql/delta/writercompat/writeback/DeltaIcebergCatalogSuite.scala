@@ -6,6 +6,7 @@ import org.apache.iceberg.exceptions._
 import org.apache.iceberg.expressions.Expressions
 import org.apache.iceberg.types.Types
 import org.apache.iceberg.types.Types.NestedField
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.functions.col
 import org.icebergwritercompat.reports.Reports
 import org.icebergwritercompat.testing.{ElsewhereFileSystem, SharedSpark, TestTable}
@@ -583,6 +584,28 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     assertSame(table)
   }
 
+  test("a required column is added to a table of which no row stays, and to no other") {
+    val table = managed()
+    catalog.createTable(id(table), schema)
+    sql(s"INSERT INTO ${table.name} VALUES (1, null, 'x')")
+    val required = new Schema(NestedField.required(1, "n", Types.IntegerType.get))
+    // What a client does that replaces a table: no row of before stays.
+    val transaction = catalog.buildTable(id(table), required).replaceTransaction()
+    val there = transaction.table
+    transaction.newAppend().appendFile(file(there, None, record(there.schema, 7))).commit()
+    transaction.commitTransaction()
+    assert(rows(s"SELECT * FROM ${table.name}") == Set("[7]"))
+    assert(!spark.table(table.name).schema("n").nullable)
+    assert(spark.sql(s"SELECT * FROM ${table.name} VERSION AS OF 1").collect().length == 1)
+    assertSame(table)
+    val error = intercept[ValidationException] {
+      val update = catalog.loadTable(id(table)).updateSchema().allowIncompatibleChanges()
+      update.addRequiredColumn("m", Types.IntegerType.get).commit()
+    }
+    assert(error.getMessage.contains("rule C14r"))
+    assertSame(table)
+  }
+
   test("what no Delta table can be is refused when it is staged") {
     val table = managed()
     def by(spec: PartitionSpec.Builder => PartitionSpec.Builder): PartitionSpec =
@@ -694,11 +717,75 @@ class DeltaIcebergCatalogSuite extends ClientSuite {
     val gone = filled()
     assert(catalog.dropTable(id(gone), true))
     assert(!Files.exists(gone.folder) && !spark.catalog.tableExists(gone.name))
-    val renamed = filled()
-    intercept[ValidationException](
-      catalog.renameTable(id(renamed), TableIdentifier.of(namespace, "other_name"))
+  }
+
+  test("a table whose name was dropped is registered by its metadata, and no other") {
+    val table = filled()
+    val older = metadataOf(client(table)).metadataFileLocation
+    sql(s"INSERT INTO ${table.name} VALUES (3, 'c')")
+    intercept[AlreadyExistsException](catalog.registerTable(id(table), older))
+    assert(catalog.dropTable(id(table), false))
+    sql(s"INSERT INTO delta.`${table.folder}` VALUES (4, 'd')")
+    // An older file says which table it is; its rows are those of Delta's log.
+    val again = catalog.registerTable(id(table), older)
+    val asked = catalog.loadTable(id(table))
+    assert(again.currentSnapshot.snapshotId == asked.currentSnapshot.snapshotId)
+    assert(count(table) == 4)
+    assertSame(table)
+    append(again, Seq(5L, "e"))
+    assert(count(table) == 5)
+    assertSame(table)
+    val other = managed()
+    def refused(file: String, why: String): Unit = {
+      val error = intercept[ValidationException](catalog.registerTable(id(other), file))
+      assert(error.getMessage.contains(why), error.getMessage)
+      assert(!catalog.tableExists(id(other)) && !new SessionTables().exists(id(other)))
+    }
+    val newest = metadataOf(client(table)).metadataFileLocation
+    val overwrite = intercept[ValidationException](
+      catalog.registerTable(id(table), newest, true)
     )
-    assert(count(renamed) == 2)
+    assert(overwrite.getMessage.contains("RESTORE") && count(table) == 5)
+    val bytes = Files.readAllBytes(java.nio.file.Path.of(java.net.URI.create(newest)))
+    def copied(name: String, to: java.nio.file.Path): String = {
+      Files.createDirectories(to.getParent)
+      Files.write(to, if (name == "broken") "{".getBytes else bytes)
+      to.toString
+    }
+    val nowhere = managed().folder
+    refused(copied("x", nowhere.resolve("metadata/v1.metadata.json")), "CREATE TABLE … AS SELECT")
+    refused(copied("x", nowhere.resolve("v1.metadata.json")), "CREATE TABLE … AS SELECT")
+    val (another, without) = (filled(), plain())
+    refused(copied("x", another.folder.resolve("metadata/v1.metadata.json")), "of another table")
+    refused(copied("x", without.folder.resolve("metadata/v1.metadata.json")), "SET TBLPROPERTIES")
+    refused(copied("broken", table.folder.resolve("metadata/b.metadata.json")), "no metadata")
+    refused(s"${table.folder}/metadata/none.metadata.json", "is not there")
+  }
+
+  test("a table gets another name, and its files stay where they are") {
+    val taken = filled()
+    val made = managed()
+    append(catalog.createTable(id(made), schema), Seq(1L, null, "x"))
+    def entry(table: TableIdentifier) = new SessionTables().entry(table).get
+    val before = entry(id(made))
+    assert(before.tableType == CatalogTableType.MANAGED)
+    intercept[AlreadyExistsException](catalog.renameTable(id(made), id(taken)))
+    val elsewhere = TableIdentifier.of("no_such_database", "t")
+    val refused = intercept[ValidationException](catalog.renameTable(id(made), elsewhere))
+    assert(refused.getMessage.contains("within its database alone"))
+    assert(entry(id(made)).tableType == CatalogTableType.MANAGED)
+    val other = TableIdentifier.of(namespace, s"${made.name}_renamed")
+    catalog.renameTable(id(made), other)
+    assert(!catalog.tableExists(id(made)) && entry(other).location == before.location)
+    // Both write to it by its new name, and whoever had it under the old one sees nothing.
+    append(catalog.loadTable(other), Seq(2L, null, "y"))
+    sql(s"INSERT INTO ${other.name} VALUES (3, null, 'z')")
+    assert(spark.table(other.name).count() == 3)
+    intercept[NoSuchTableException](catalog.renameTable(id(made), other))
+    // As before, the files go with the name.
+    assert(entry(other).tableType == CatalogTableType.MANAGED)
+    sql(s"DROP TABLE ${other.name}")
+    assert(!Files.exists(made.folder))
   }
 
   test("databases are namespaces") {
