@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -17,6 +18,7 @@ import report_samples as samples
 from iceberg_writer_compat import (
     Feature,
     IcebergWriterCompatError,
+    Proof,
     Report,
     Reports,
     RuleText,
@@ -373,3 +375,18 @@ def test_data_frame_of_a_history(spark: SparkSession) -> None:
         .collect()
     )
     assert tuple(row) == (3, "2026-11-01 08:30:00.25", "WRITE")
+
+
+def test_a_comparison_can_have_several_differences() -> None:
+    faults = [samples.difference(place, fault="is known") for place in ("a", "b", "c")]
+    sample = samples.proof(*faults)
+    sample["outcomes"][-1]["compared"] = 2
+    text = str(Proof.from_dict(sample))
+    assert "known fault: 3 (2 compared)" in " ".join(text.split())
+
+
+def test_a_page_says_when_it_was_made() -> None:
+    before = datetime.now(timezone.utc).replace(microsecond=0)
+    for page in (several().to_html(), Proof.from_dict(samples.proof()).to_html()):
+        (made,) = re.findall(r'<time datetime="([^"]+)">', page)
+        assert before <= datetime.fromisoformat(made) <= datetime.now(timezone.utc)

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ def _render(template: str, **values: object) -> str:
             style=style,
             script_hash=f"sha256-{digest}",
             version=version("iceberg-writer-compat"),
+            made=datetime.now(timezone.utc),
             **values,
         )
     )
