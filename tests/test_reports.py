@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 import report_samples as samples
 from iceberg_writer_compat import (
+    EnableResults,
     Feature,
     IcebergWriterCompatError,
     Proof,
@@ -23,6 +24,7 @@ from iceberg_writer_compat import (
     Reports,
     RuleText,
     TableError,
+    TableProgress,
     UnknownReportFormatError,
 )
 
@@ -390,3 +392,14 @@ def test_a_page_says_when_it_was_made() -> None:
     for page in (several().to_html(), Proof.from_dict(samples.proof()).to_html()):
         (made,) = re.findall(r'<time datetime="([^"]+)">', page)
         assert before <= datetime.fromisoformat(made) <= datetime.now(timezone.utc)
+
+
+def test_results_have_a_short_repr_and_one_for_notebooks() -> None:
+    report = Report.from_dict(samples.broken())
+    assert repr(report) == ("<Report spark_catalog.db.t: not compliant: 3 violations, 1 warning>")
+    assert repr(several()) == f"<Reports {several().verdict}>"
+    proof = Proof.from_dict(samples.proof())
+    assert repr(proof) == f"<Proof spark_catalog.db.t: {proof.verdict}>"
+    results = EnableResults((TableProgress("db.<t>", "failed", error=GONE),))
+    assert repr(results) == "<EnableResults 1 table: 1 failed>"
+    assert results._repr_html_().startswith("<pre>db.&lt;t&gt;: failed; the table is unchanged")

@@ -91,6 +91,11 @@ def fragment(reports: Reports) -> str:
     return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
 
 
+def text(value: str) -> str:
+    """A text for notebooks."""
+    return str(Markup("<pre>{}</pre>").format(value))
+
+
 def proof_page(proof: Proof) -> str:
     """A page with a proof."""
     return _render("proof.html", **_of_proof(proof))
