@@ -97,6 +97,25 @@ def test_a_compliant_table_has_no_rows_and_stays_guarded(remote: RemoteSession) 
     assert refused.value.getSqlState() == "KD00E"
 
 
+def test_procedures_do_what_the_python_functions_cannot_do_here(remote: RemoteSession) -> None:
+    remote.sql("CREATE TABLE called USING delta AS SELECT 1S AS a")
+    system = "CALL iceberg_writer_compat.system"
+    done = remote.sql(f"{system}.enable(table => 'called', rewrite => true)")
+    assert dict(done.dtypes)["files_rewritten"] == "bigint"
+    # Rows that are asked for twice come from one call.
+    assert [row.changed for row in done.collect() + done.collect()] == [True, True]
+    (again,) = remote.sql(f"{system}.enable('called', dry_run => true)").collect()
+    assert (again.mode, again.step) == ("none", "none")
+    assert remote.sql(f"{system}.check('called')").collect() == []
+    with pytest.raises(PySparkException) as refused:
+        remote.sql(f"{system}.enable('called', mode => 'quick')").collect()
+    assert refused.value.getCondition() == "ICEBERG_WRITER_COMPAT_WRONG_OPTION"
+    (found,) = remote.sql(
+        f"{system}.would_break('ALTER TABLE called ADD COLUMN b SMALLINT')"
+    ).collect()
+    assert (found.rule, found.place) == ("C7", "b")
+
+
 def test_a_missing_table_is_an_error_with_a_condition(remote: RemoteSession) -> None:
     with pytest.raises(PySparkException) as missing:
         remote.sql("SELECT * FROM iceberg_writer_compat_check('nowhere')").collect()

@@ -215,7 +215,7 @@ def test_a_proof(show: Open) -> None:
         "file:/data/t/metadata/v3.metadata.json, version 7, 1 version behind"
     ]
     cells = texts(page, ".matrix tbody tr:nth-child(5) :is(th, td)")
-    assert cells == ["filters", "agrees (1,234)", "differs (2 of 1,234)"]
+    assert cells == ["filters", "agrees (1,234)", "differs: 2 (1,234 compared)"]
     assert texts(page, ".matrix tbody tr:last-child td")[0] == "not offered"
     assert "iceberg-spark is not installed" in page.locator(".matrix").inner_text()
     assert texts(page, ".checksums .bad") == ["02"]

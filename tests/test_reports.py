@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -15,12 +16,15 @@ from pyspark.sql.types import StructType
 
 import report_samples as samples
 from iceberg_writer_compat import (
+    EnableResults,
     Feature,
     IcebergWriterCompatError,
+    Proof,
     Report,
     Reports,
     RuleText,
     TableError,
+    TableProgress,
     UnknownReportFormatError,
 )
 
@@ -373,3 +377,29 @@ def test_data_frame_of_a_history(spark: SparkSession) -> None:
         .collect()
     )
     assert tuple(row) == (3, "2026-11-01 08:30:00.25", "WRITE")
+
+
+def test_a_comparison_can_have_several_differences() -> None:
+    faults = [samples.difference(place, fault="is known") for place in ("a", "b", "c")]
+    sample = samples.proof(*faults)
+    sample["outcomes"][-1]["compared"] = 2
+    text = str(Proof.from_dict(sample))
+    assert "known fault: 3 (2 compared)" in " ".join(text.split())
+
+
+def test_a_page_says_when_it_was_made() -> None:
+    before = datetime.now(timezone.utc).replace(microsecond=0)
+    for page in (several().to_html(), Proof.from_dict(samples.proof()).to_html()):
+        (made,) = re.findall(r'<time datetime="([^"]+)">', page)
+        assert before <= datetime.fromisoformat(made) <= datetime.now(timezone.utc)
+
+
+def test_results_have_a_short_repr_and_one_for_notebooks() -> None:
+    report = Report.from_dict(samples.broken())
+    assert repr(report) == ("<Report spark_catalog.db.t: not compliant: 3 violations, 1 warning>")
+    assert repr(several()) == f"<Reports {several().verdict}>"
+    proof = Proof.from_dict(samples.proof())
+    assert repr(proof) == f"<Proof spark_catalog.db.t: {proof.verdict}>"
+    results = EnableResults((TableProgress("db.<t>", "failed", error=GONE),))
+    assert repr(results) == "<EnableResults 1 table: 1 failed>"
+    assert results._repr_html_().startswith("<pre>db.&lt;t&gt;: failed; the table is unchanged")

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ def _render(template: str, **values: object) -> str:
             style=style,
             script_hash=f"sha256-{digest}",
             version=version("iceberg-writer-compat"),
+            made=datetime.now(timezone.utc),
             **values,
         )
     )
@@ -87,6 +89,11 @@ def _render(template: str, **values: object) -> str:
 def fragment(reports: Reports) -> str:
     """A short report for notebooks."""
     return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
+
+
+def text(value: str) -> str:
+    """A text for notebooks."""
+    return str(Markup("<pre>{}</pre>").format(value))
 
 
 def proof_page(proof: Proof) -> str:

@@ -90,11 +90,6 @@ def whole_number(what: str, value: object, least: int) -> int | None:
     return number
 
 
-def name_parts(spark: SparkSession, name: str) -> list[str]:
-    """The parts of a name, without the substitution of variables."""
-    return [str(part) for part in _facade(spark._jvm).nameParts(name)]
-
-
 def statement(spark: SparkSession, text: str) -> DataFrame:
     """The result of a statement; `${name}` in it is not substituted."""
     return DataFrame(_facade(spark._jvm).statement(spark._jsparkSession, text), spark)
@@ -214,7 +209,7 @@ def _refuse_connect() -> NoReturn:
     raise SparkConnectNotSupportedError(
         "Iceberg Writer Compat cannot be reached through Spark Connect, because its Python "
         "functions call the JVM of the session.\nOn a Connect server that has the extension, use "
-        "SQL: ALTER TABLE t SET TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+        "SQL: CALL iceberg_writer_compat.system.enable(table => 't')"
     )
 
 

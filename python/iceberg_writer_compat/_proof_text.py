@@ -62,7 +62,10 @@ def cell(outcome: Outcome | None) -> str:
     left_out = f", {outcome.left_out:,} left out" if outcome.left_out else ""
     if outcome.status == "agrees":
         return f"agrees ({outcome.compared:,}{left_out})"
-    return f"{outcome.status} ({len(outcome.differences):,} of {outcome.compared:,}{left_out})"
+    # A comparison, such as that of a column, can have several differences.
+    return (
+        f"{outcome.status}: {len(outcome.differences):,} ({outcome.compared:,} compared{left_out})"
+    )
 
 
 def example(difference: Difference) -> str:

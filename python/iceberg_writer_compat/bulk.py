@@ -122,6 +122,13 @@ class EnableResults(Sequence[TableProgress]):
         """The results as an HTML page without external resources."""
         return _html.results(self)
 
+    def __repr__(self) -> str:
+        """The verdict; `str` has everything."""
+        return f"<{type(self).__name__} {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        return _html.text(str(self))
+
     def __str__(self) -> str:
         """The results as text."""
         return _text.results(self)

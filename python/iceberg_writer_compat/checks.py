@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias, overload
@@ -160,33 +159,11 @@ def tables_in(
     """
     if (schema is None) == (catalog is None):
         raise TypeError("Either a schema is needed, or a catalog.")
-    if schema is not None:
-        schemas = [".".join(map(_quoted, _jvm.name_parts(spark, schema)))]
-    else:
-        # SHOW NAMESPACES also accepts the name of a schema, and then returns nothing.
-        with _jvm.without_stack():
-            spark._jsparkSession.sessionState().catalogManager().catalog(str(catalog))
-        name = _quoted(str(catalog))
-        # Spark quotes these names if necessary.
-        rows = _jvm.statement(spark, f"SHOW NAMESPACES IN {name}").collect()
-        schemas = [f"{name}.{row[0]}" for row in rows]
-    return [f"{s}.{table}" for s in schemas for table in _delta_tables(spark, s)]
-
-
-def _delta_tables(spark: SparkSession, schema: str) -> list[str]:
-    # This reads no log, so a table with a malformed log is listed as well.
-    rows = _jvm.statement(spark, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
-    return [
-        _quoted(row.tableName)
-        for row in rows
-        if not row.isTemporary and re.search(r"(?mi)^Provider: delta$", row.information)
-    ]
-
-
-def _quoted(name: str) -> str:
-    """A part of a name, quoted if necessary."""
-    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-    return name if plain else "`" + name.replace("`", "``") + "`"
+    door, session = _jvm.require(spark), spark._jsparkSession
+    with _jvm.without_stack():
+        if schema is not None:
+            return list(door.tablesInSchema(session, _jvm.text(schema)))
+        return list(door.tablesInCatalog(session, _jvm.text(str(catalog))))
 
 
 def failed(table: str, error: Exception) -> TableError:

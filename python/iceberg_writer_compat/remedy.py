@@ -10,7 +10,7 @@ class Remedy:
     """The statements that fix a problem, to be run in this order; empty if there are none.
 
     Attributes:
-        sql: In SQL; if SQL has no statement for it, the Python call or the command.
+        sql: In SQL.
         python: In Python.
         command: As commands; SQL if the command line has no subcommand for it.
     """

@@ -322,6 +322,10 @@ class Report:
     def _repr_html_(self) -> str:
         return _html.fragment(Reports((self,)))
 
+    def __repr__(self) -> str:
+        """The verdict; `str` has everything."""
+        return f"<{type(self).__name__} {self.table}: {self.verdict}>"
+
     def __str__(self) -> str:
         """The report as text."""
         return _text.report(self)
@@ -426,6 +430,10 @@ class Reports(Sequence["Report | TableError"]):
 
     def _repr_html_(self) -> str:
         return _html.fragment(self)
+
+    def __repr__(self) -> str:
+        """The verdict; `str` has everything."""
+        return f"<{type(self).__name__} {self.verdict}>"
 
     def __str__(self) -> str:
         """The reports as text."""

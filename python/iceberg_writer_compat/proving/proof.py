@@ -172,6 +172,10 @@ class Proof:
     def _repr_html_(self) -> str:
         return _html.proof_fragment(self)
 
+    def __repr__(self) -> str:
+        """The verdict; `str` has everything."""
+        return f"<{type(self).__name__} {self.table}: {self.verdict}>"
+
     def __str__(self) -> str:
         """The proof as text."""
         return _proof_text.proof(self)

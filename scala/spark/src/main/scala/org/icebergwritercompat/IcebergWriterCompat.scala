@@ -18,6 +18,7 @@ import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, 
 import org.icebergwritercompat.iceberg.IcebergLibrary
 import org.icebergwritercompat.iceberg.publish.PublishWay
 
+import org.icebergwritercompat.sql.TableNames
 import org.icebergwritercompat.rest.{RestServer, RestSettings}
 import org.slf4j.LoggerFactory
 
@@ -269,8 +270,13 @@ object IcebergWriterCompat {
   /** A SQL expression, without the substitution of variables. */
   def expression(text: String): Column = Sessions.expression(text)
 
-  /** The parts of a name, without the substitution of variables. */
-  def nameParts(name: String): JList[String] = DeltaTables.nameParts(name).asJava
+  /** The Delta tables of a schema, by names as statements spell them. */
+  def tablesInSchema(spark: SparkSession, schema: String): JList[String] =
+    active(spark)(TableNames.inSchema(spark, schema).asJava)
+
+  /** The Delta tables of all schemas of a catalog. */
+  def tablesInCatalog(spark: SparkSession, catalog: String): JList[String] =
+    active(spark)(TableNames.inCatalog(spark, catalog).asJava)
 
   /** One rule as JSON; the case of the id is ignored. */
   def explain(rule: String): String =

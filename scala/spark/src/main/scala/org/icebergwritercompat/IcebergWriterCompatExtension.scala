@@ -5,7 +5,12 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.delta.writercompat.guard.{ExplainedCommands, StatementChecks}
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.sql.{ColumnMappingByIdRule, PublishOptionsRule, ReportFunctions}
+import org.icebergwritercompat.sql.{
+  ColumnMappingByIdRule,
+  ProcedureCatalogRule,
+  PublishOptionsRule,
+  ReportFunctions
+}
 
 /**
  * The entry in `spark.sql.extensions`, before or after Delta's own.
@@ -26,6 +31,8 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
         )
     }
     LocalDiskLogStore.install(SparkEnv.get.conf)
+    // These run before Spark resolves names; the rule has nothing to do with hints.
+    extensions.injectHintResolutionRule(new ProcedureCatalogRule(_))
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))

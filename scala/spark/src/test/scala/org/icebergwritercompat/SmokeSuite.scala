@@ -42,6 +42,25 @@ class SmokeSuite extends AnyFunSuite with SharedSpark {
     assert(Compliance.problems(table) == Nil)
   }
 
+  test("procedures switch the feature on and off, and each line of Spark has what they return") {
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} USING delta AS SELECT 1S AS a, 'x' AS b")
+    def call(procedure: String, more: String = "") = spark
+      .sql(s"CALL iceberg_writer_compat.system.$procedure(table => '${table.name}'$more)")
+      .collect()
+      .toSeq
+    assert(call("check").map(_.getAs[String]("rule")).contains("C7"))
+    val plan = call("enable", ", rewrite => true, dry_run => true")
+    assert(plan.map(_.getAs[String]("mode")).distinct == Seq("rewrite"))
+    val done = call("enable", ", rewrite => true, drop => array('constraints')")
+    assert(done.map(_.getAs[Boolean]("changed")) == Seq(true))
+    assert(done.map(_.getAs[Long]("files_rewritten")) == Seq(1L))
+    assert(Compliance.problems(table) == Nil)
+    assert(rows(s"SELECT * FROM ${table.name}") == Set("[1,x]"))
+    assert(call("check") == Nil)
+    assert(call("disable").map(_.getAs[Boolean]("changed")) == Seq(true))
+  }
+
   test("a table by path, from a DataFrame") {
     val table = byPath()
     spark

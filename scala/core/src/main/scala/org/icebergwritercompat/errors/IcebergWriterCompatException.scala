@@ -82,6 +82,13 @@ object IcebergWriterCompatException
   ): IcebergWriterCompatException =
     new IcebergWriterCompatException(s"$NotInstalled.$reason", parameters, cause)
 
+  /** The answer to a call of a procedure where nothing is guarded. */
+  def extensionMissing(extensions: String): IcebergWriterCompatException =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_EXTENSION_MISSING",
+      Map("extensions" -> extensions)
+    )
+
   /** The class and text of an error, and of what caused it in the first place. */
   private[errors] def rootOf(e: Throwable): String = {
     val root = Causes.of(e).last

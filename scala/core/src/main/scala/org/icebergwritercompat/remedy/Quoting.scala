@@ -23,6 +23,20 @@ private[remedy] object Quoting {
   /** A statement of SQL as a call in Python. */
   def inPython(statement: String): String = s"spark.sql(${pythonText(statement)})"
 
+  /** A call of a procedure about a table. */
+  def procedureCall(
+      procedure: String,
+      table: String,
+      arguments: Seq[(String, String)]
+  ): String =
+    (("table" -> literal(table)) +: arguments)
+      .map { case (name, value) => s"$name => $value" }
+      .mkString(
+        s"CALL ${Remedy.ProcedureCatalog}.${Remedy.ProcedureNamespace}.$procedure(",
+        ", ",
+        ")"
+      )
+
   /** A call of the Python package about a table. */
   def call(function: String, table: String, arguments: Seq[String]): String =
     s"$function(spark, ${(pythonText(table) +: arguments).mkString(", ")})"

@@ -13,7 +13,7 @@ import org.icebergwritercompat.remedy.Quoting._
  */
 sealed trait Remedy {
 
-  /** What it is in SQL; where SQL has no statement for it, the call in Python or the command. */
+  /** What it is in SQL. */
   protected def inSql: Seq[String]
 
   /** What it is in Python. */
@@ -68,6 +68,12 @@ sealed trait Alteration extends Remedy {
 }
 
 object Remedy {
+
+  /** The catalog of SQL whose procedures do what the Python package does. */
+  val ProcedureCatalog = "iceberg_writer_compat"
+
+  /** The namespace of that catalog. */
+  val ProcedureNamespace = "system"
 
   /** The statements, if need be in a session that tells names apart by the case of letters. */
   private[remedy] def inExactCase(exact: Boolean)(statements: String*): Seq[String] =
@@ -230,7 +236,12 @@ object Remedy {
     // The call and the command switch this contract on unless they name another.
     private val contract: Option[String] = Some(feature).filter(_ != WriterCompat.Feature)
 
-    override protected def inSql: Seq[String] = python
+    override protected def inSql: Seq[String] = {
+      val arguments = Option.when(rewrite)("rewrite" -> "true") ++
+        Option.when(drop.nonEmpty)("drop" -> drop.map(literal).mkString("array(", ", ", ")")) ++
+        contract.map(name => "contract" -> literal(name))
+      Seq(procedureCall("enable", table, arguments.toSeq))
+    }
 
     override def python: Seq[String] = {
       val arguments = Option.when(rewrite)("rewrite=True") ++
@@ -244,9 +255,6 @@ object Remedy {
         contract.map(name => s"--contract ${shellWord(name)}")
       Seq(commandLine("enable", table, options.toSeq))
     }
-
-    // What looks like a variable is no statement's.
-    override protected def keepsVariables: Boolean = true
   }
 
   /**
@@ -257,7 +265,17 @@ object Remedy {
    */
   final case class Publish(table: String, options: Seq[(String, Option[String])] = scala.Nil)
       extends Remedy {
-    override protected def inSql: Seq[String] = command
+    override protected def inSql: Seq[String] = Seq(
+      procedureCall(
+        "publish",
+        table,
+        options.map { case (name, value) =>
+          val argument =
+            value.map(text => if (text.toLongOption.isDefined) text else literal(text))
+          name.replace('-', '_') -> argument.getOrElse("true")
+        }
+      )
+    )
     override def python: Seq[String] = Seq(
       call(
         "publish",
@@ -275,15 +293,13 @@ object Remedy {
         options.map { case (name, value) => (s"--$name" +: value.toSeq).mkString(" ") }
       )
     )
-    override protected def keepsVariables: Boolean = true
   }
 
   /** Shows how far a table is published as Iceberg. */
   final case class Status(table: String) extends Remedy {
-    override protected def inSql: Seq[String] = command
+    override protected def inSql: Seq[String] = Seq(procedureCall("status", table, scala.Nil))
     override def python: Seq[String] = Seq(call("status", table, scala.Nil))
     override def command: Seq[String] = Seq(commandLine("status", table, scala.Nil))
-    override protected def keepsVariables: Boolean = true
   }
 
   /**

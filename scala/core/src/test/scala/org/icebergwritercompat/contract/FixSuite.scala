@@ -22,9 +22,8 @@ class FixSuite extends AnyFunSuite {
       .of(ddl)
       .copy(name = name, lifecycle = lifecycle, partitionColumns = Seq("a"))
 
-  // DROP FEATURE is Delta's own statement, and the helper is Python: they are not Spark's to parse.
-  private def isSparks(statement: String) =
-    !statement.contains(" DROP FEATURE ") && !statement.startsWith("enable_iceberg_writer_compat(")
+  // DROP FEATURE is Delta's own statement, which Spark cannot parse.
+  private def isSparks(statement: String) = !statement.contains(" DROP FEATURE ")
 
   private def parse(fix: String): Unit =
     fix.split("\n").filter(isSparks).foreach { statement =>

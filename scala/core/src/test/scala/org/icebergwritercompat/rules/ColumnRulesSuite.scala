@@ -128,7 +128,9 @@ class ColumnRulesSuite extends StepSuite {
     refuses(rule, s"$key in ${shape.name} on enabling")(table.copy(lifecycle = Lifecycle.Enabling))(
       inactive(
         if (isDefault) dropped
-        else s"""enable_iceberg_writer_compat(spark, "db.t", drop=["${asked(rule)}"])"""
+        else
+          "CALL iceberg_writer_compat.system.enable(" +
+            s"table => 'db.t', drop => array('${asked(rule)}'))"
       )
     )
     refuses(rule, s"$key in ${shape.name} of a new table") {

@@ -18,11 +18,10 @@ object Statements extends Assertions {
 
   private val parser = new SparkSqlParser
 
-  // These are read by Delta's parser and by Python; Delta's classes are not to be loaded before a
+  // These are read by Delta's parser; Delta's classes are not to be loaded before a
   // session is guarded.
   private def isSparks(statement: String) =
-    !statement.contains(" DROP FEATURE ") && !statement.startsWith("REORG ") &&
-      !statement.startsWith("enable_iceberg_writer_compat(")
+    !statement.contains(" DROP FEATURE ") && !statement.startsWith("REORG ")
 
   /** Fails unless each statement of the fix can be parsed. */
   def assertParsed(fix: String): Unit =

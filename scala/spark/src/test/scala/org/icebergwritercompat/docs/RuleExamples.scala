@@ -447,7 +447,7 @@ object RuleExamples {
       "way" -> ("The feature can be switched on for the table in place; data files that " +
         "cannot be kept are rewritten.")
     )(
-      "enable_iceberg_writer_compat(spark, \"shop.sales\", rewrite=True)"
+      "CALL iceberg_writer_compat.system.enable(table => 'shop.sales', rewrite => true)"
     )
   )
 

@@ -2,7 +2,6 @@ package org.apache.spark.sql.delta.writercompat
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
-import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.icebergwritercompat.remedy.Remedy
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
@@ -29,13 +28,8 @@ object OnThread {
 /** Runs what a refusal offers. */
 object Offered {
 
-  def run(spark: SparkSession, remedy: Remedy): Unit = remedy match {
-    // The call is Python's; this is what it comes to.
-    case Remedy.Enable(table, rewrite, drop, feature) =>
-      TableUpgrade.of(spark, table, "auto", rewrite, drop, Some(feature)).run()
-      ()
-    case _ => remedy.sql.foreach(spark.sql(_).collect())
-  }
+  def run(spark: SparkSession, remedy: Remedy): Unit =
+    remedy.sql.foreach(spark.sql(_).collect())
 }
 
 /** Sends an object to bytes and back, as Spark does on the way to an executor. */

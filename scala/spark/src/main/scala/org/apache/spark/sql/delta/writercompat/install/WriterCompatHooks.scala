@@ -50,6 +50,10 @@ object WriterCompatHooks {
     }
   }
 
+  /** Fails if the guard is not installed, because no session of this JVM has the extension. */
+  def require(): Unit =
+    if (!isInstalled) throw IcebergWriterCompatException.extensionMissing(extensions)
+
   /** Whether the guard is installed completely. */
   def isInstalled: Boolean = synchronized {
     installed &&

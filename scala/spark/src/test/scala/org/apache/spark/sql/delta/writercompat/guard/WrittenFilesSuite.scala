@@ -261,7 +261,7 @@ class WrittenFilesSuite extends TableSuite {
       // What is offered writes those files again where they are.
       assert(
         error.getMessageParameters.get("fix") ==
-          s"""enable_iceberg_writer_compat(spark, "default.${table.name}", rewrite=True)"""
+          s"CALL iceberg_writer_compat.system.enable(table => 'default.${table.name}', rewrite => true)"
       )
       assert(table.log.version == version)
       val result = TableUpgrade.of(spark, table.name, "auto", rewrite = true, Nil).run()

@@ -204,7 +204,8 @@ class PublishHookSuite extends PublishedSuite {
         // Once, and not with each commit.
         assert(seen.size == 1, seen)
         assert(seen.head.contains(s"default.${table.name} is committed but not published"))
-        assert(seen.head.endsWith(s"Run: iceberg-writer-compat publish 'default.${table.name}'"))
+        val call = s"CALL iceberg_writer_compat.system.publish(table => 'default.${table.name}')"
+        assert(seen.head.endsWith(s"Run: $call"))
         mend()
         val told = problems(table)
         assert(told.map(_._1.contains("but was not since version 1: ")) == Seq(true), told)

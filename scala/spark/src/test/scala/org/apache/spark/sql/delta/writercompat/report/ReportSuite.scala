@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.delta.writercompat.TableSuite
-import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.types.StructType
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -515,10 +514,10 @@ class ReportSuite extends TableSuite {
     val fixes = report.findings.filter(_.severity == Severity.Warning).map(_.remedy.text).distinct
     assert(
       fixes == Seq(
-        s"""enable_iceberg_writer_compat(spark, "default.${table.name}", rewrite=True)"""
+        s"CALL iceberg_writer_compat.system.enable(table => 'default.${table.name}', rewrite => true)"
       )
     )
-    TableUpgrade.of(spark, table.name, "auto", rewrite = true, Nil).run()
+    fixes.foreach(sql)
     assert(check(table).compliant && rows(s"SELECT * FROM ${table.name}") == Set("[1,ArraySeq(2)]"))
   }
 

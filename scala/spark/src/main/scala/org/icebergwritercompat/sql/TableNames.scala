@@ -1,0 +1,39 @@
+package org.icebergwritercompat.sql
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, Sessions}
+
+/** The Delta tables of a schema or a catalog, by names as statements spell them. */
+private[icebergwritercompat] object TableNames {
+
+  /** Those of a schema, which is named as in a statement. Reads no log. */
+  def inSchema(spark: SparkSession, schema: String): Seq[String] = {
+    val name = DeltaTables.nameParts(schema).map(quoted).mkString(".")
+    Sessions
+      .verbatim(spark, s"SHOW TABLE EXTENDED IN $name LIKE '*'")
+      .select("tableName", "isTemporary", "information")
+      .collect()
+      .toSeq
+      .filter(row => !row.getBoolean(1) && provider.findFirstIn(row.getString(2)).isDefined)
+      .map(row => s"$name.${quoted(row.getString(0))}")
+  }
+
+  /** Those of all schemas of a catalog. */
+  def inCatalog(spark: SparkSession, catalog: String): Seq[String] = {
+    // SHOW NAMESPACES also accepts the name of a schema, and then returns nothing.
+    spark.sessionState.catalogManager.catalog(catalog)
+    val name = quoted(catalog)
+    Sessions
+      .verbatim(spark, s"SHOW NAMESPACES IN $name")
+      .collect()
+      .toSeq
+      // Spark quotes these names if necessary.
+      .flatMap(row => inSchema(spark, s"$name.${row.getString(0)}"))
+  }
+
+  private val provider = "(?mi)^Provider: delta$".r
+
+  // An unquoted name must not be read as a number, such as 1d.
+  private def quoted(part: String): String =
+    if (part.matches("[A-Za-z_][A-Za-z0-9_]*")) part else s"`${part.replace("`", "``")}`"
+}
