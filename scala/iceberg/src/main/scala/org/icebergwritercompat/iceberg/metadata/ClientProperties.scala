@@ -25,14 +25,30 @@ object ClientProperties {
   /**
    * The metadata as a client that may write is to see it, in the same file: without what keeps
    * other writers away, and what only the publisher goes by.
+   *
+   * @param rowDeletes
+   *   what becomes of delete files; where they are taken, each client chooses how it deletes rows
+   * @param chosen
+   *   the properties that clients have set, by which they chose
    */
-  def writable(published: TableMetadata): TableMetadata = {
-    val hidden = PublishedMetadata.forReadersOnly.filter(published.properties.containsKey)
+  def writable(
+      published: TableMetadata,
+      rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse,
+      chosen: Map[String, String] = Map.empty
+  ): TableMetadata = {
+    val modes =
+      if (rowDeletes == RowLevelDeletes.Rewrite) RowLevelDeletes.modes else Set.empty[String]
+    val hidden =
+      (PublishedMetadata.forReadersOnly ++ modes).filter(published.properties.containsKey)
     if (hidden.isEmpty) published
     else {
       // Iceberg's builder would give it another time, and note the file as one of the past.
       val json = mapper.readTree(TableMetadataParser.toJson(published)).asInstanceOf[ObjectNode]
-      json.get("properties").asInstanceOf[ObjectNode].remove(hidden.asJava)
+      val properties = json.get("properties").asInstanceOf[ObjectNode]
+      properties.remove(hidden.asJava)
+      chosen.filter { case (key, _) => modes(key) }.foreach { case (key, value) =>
+        properties.put(key, value)
+      }
       TableMetadataParser.fromJson(published.metadataFileLocation, json.toString)
     }
   }

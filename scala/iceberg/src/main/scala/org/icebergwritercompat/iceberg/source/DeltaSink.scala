@@ -36,6 +36,9 @@ trait DeltaSink {
  *   the snapshots of the client, noted in the commit
  * @param request
  *   what a request is told by: a second commit with it is not made
+ * @param deletes
+ *   rows that are not in the table any more, of files that it has and of added ones: the sink
+ *   writes these files anew
  */
 final case class ProposedCommit(
     operation: ClientOperation,
@@ -45,7 +48,8 @@ final case class ProposedCommit(
     added: Seq[AddedFile] = Nil,
     removed: Seq[RemovedFile] = Nil,
     client: Option[ClientSnapshots] = None,
-    request: Option[String] = None
+    request: Option[String] = None,
+    deletes: Option[RowDeletes] = None
 )
 
 /**
