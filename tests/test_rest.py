@@ -34,6 +34,13 @@ def server(spark: SparkSession) -> Iterator[CatalogServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def taking(spark: SparkSession) -> Iterator[CatalogServer]:
+    """One that takes delete files."""
+    with serve(spark, port=0, token=TOKEN, row_level_deletes="rewrite") as running:
+        yield running
+
+
 def follow(spark: SparkSession, script: str, *arguments: str, elsewhere: Path) -> list[str]:
     """Runs a client, and compares what it sees with Delta after each of its steps."""
     seen = []
@@ -85,6 +92,34 @@ def test_duckdb(server: CatalogServer, table: Table, tmp_path: Path) -> None:
     # Two inserts of one transaction are two snapshots of one commit.
     made = operations(spark, f"default.{table}_t")
     assert made.count("APPEND") == 3
+    for kind in ("t", "parts"):
+        spark.sql(f"DROP TABLE default.{table}_{kind}")
+
+
+def changes(spark: SparkSession, table: str) -> list[tuple[str, int]]:
+    """The operations, and how many rows delete files took away in each."""
+    history = spark.sql(f"DESCRIBE HISTORY {table}").orderBy("version").collect()
+    return [
+        (row.operation, int(row.operationMetrics.get("numDeletedRows", "-1"))) for row in history
+    ]
+
+
+def test_duckdb_changes_rows(taking: CatalogServer, table: Table, tmp_path: Path) -> None:
+    spark = table.spark
+    script = "rest_duckdb_deletes.py"
+    steps = follow(spark, script, taking.uri, table.name, elsewhere=tmp_path)
+    assert steps[-1] == "delete of all" and len(steps) == 11
+    # Each statement is one commit, and so is the transaction; a DELETE of no row is none.
+    assert changes(spark, f"default.{table}_t")[3:] == [
+        ("ICEBERG OVERWRITE", 3),
+        ("ICEBERG DELETE", 3),
+        ("ICEBERG OVERWRITE", 2),
+        ("ICEBERG DELETE", 1),
+        ("ICEBERG OVERWRITE", 4),
+        ("ICEBERG ALTER", -1),
+        ("ICEBERG OVERWRITE", 11),
+        ("ICEBERG DELETE", 20),
+    ]
     for kind in ("t", "parts"):
         spark.sql(f"DROP TABLE default.{table}_{kind}")
 

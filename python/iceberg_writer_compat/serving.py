@@ -13,6 +13,9 @@ from iceberg_writer_compat import _jvm
 
 _HIGHEST_PORT = 65535
 
+# What can become of the delete files of clients.
+ROW_LEVEL_DELETES = ("refuse", "rewrite")
+
 
 class CatalogServer:
     """A running Iceberg REST catalog; as a context manager it is stopped at the end.
@@ -53,6 +56,7 @@ def serve(
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     paths: Mapping[str, str | os.PathLike[str]] | None = None,
+    row_level_deletes: str = "refuse",
 ) -> CatalogServer:
     """Starts an Iceberg REST catalog over the Delta tables with the feature.
 
@@ -68,8 +72,20 @@ def serve(
         tls_key: A PEM file with the key of the certificate, as PKCS#8.
         paths: Folders with Delta tables that the session's catalog does not have, by the names that
             they are offered as, such as `{"db.orders": "/data/orders"}`.
+        row_level_deletes: What becomes of commits with delete files, as DuckDB's UPDATE and DELETE
+            make them: "refuse", or "rewrite" to write the data files anew without the deleted rows.
     """
-    return started(spark, host, port, token, tls_cert, tls_key, paths or {}, prints=False)
+    return started(
+        spark,
+        host,
+        port,
+        token,
+        tls_cert,
+        tls_key,
+        paths or {},
+        row_level_deletes,
+        prints=False,
+    )
 
 
 def started(
@@ -80,6 +96,7 @@ def started(
     tls_cert: str | os.PathLike[str] | None,
     tls_key: str | os.PathLike[str] | None,
     paths: Mapping[str, str | os.PathLike[str]],
+    row_level_deletes: str,
     prints: bool,
 ) -> CatalogServer:
     """The same; the JVM prints each request to its standard output if it `prints`."""
@@ -90,6 +107,10 @@ def started(
         raise ValueError("tls_cert and tls_key are given together or not at all.")
     if token is not None and not token.strip():
         raise ValueError("The token is empty.")
+    if row_level_deletes not in ROW_LEVEL_DELETES:
+        raise ValueError(
+            f"row_level_deletes is {' or '.join(ROW_LEVEL_DELETES)}, but not {row_level_deletes!r}."
+        )
     door = _jvm.require(spark)
     folders = {_jvm.text(name): _jvm.table_name(folder) for name, folder in paths.items()}
     with _jvm.without_stack():
@@ -101,6 +122,7 @@ def started(
             None if tls_cert is None else _jvm.table_name(tls_cert),
             None if tls_key is None else _jvm.table_name(tls_key),
             folders,
+            row_level_deletes,
             prints,
         )
     return CatalogServer(server)

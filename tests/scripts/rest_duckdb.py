@@ -5,25 +5,16 @@ Arguments: the address of the catalog; how names of tables begin.
 
 from __future__ import annotations
 
-import os
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 import duckdb
 import pytest
 
+from duckdb_client import attached
 from steps import step
 
 uri, prefix = sys.argv[1:]
-connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-for extension in ("httpfs", "avro", "iceberg"):
-    spec = find_spec(f"duckdb_extension_{extension}")
-    assert spec is not None and spec.origin is not None
-    folder = Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}"
-    connection.execute(f"LOAD '{folder / extension}.duckdb_extension'")
-token = os.environ["TOKEN"]
-connection.execute(f"ATTACH '' AS delta (TYPE iceberg, ENDPOINT '{uri}', TOKEN '{token}')")
+connection = attached(uri)
 
 
 def done(what: str, table: str) -> None:

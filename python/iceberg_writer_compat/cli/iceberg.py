@@ -307,6 +307,14 @@ def prove(
     callback=lambda _context, _parameter, entries: dict(map(_folder, entries)),
     help="Offer the Delta table in a folder under a name; may be repeated.",
 )
+@click.option(
+    "--row-level-deletes",
+    type=click.Choice(serving.ROW_LEVEL_DELETES),
+    default="refuse",
+    show_default=True,
+    help="What becomes of commits with delete files, as DuckDB's UPDATE and DELETE make them: they "
+    "are refused, or the server writes the data files anew without the deleted rows.",
+)
 @session_options
 def serve(
     host: str,
@@ -315,6 +323,7 @@ def serve(
     tls_cert: str | None,
     tls_key: str | None,
     paths: dict[str, str],
+    row_level_deletes: str,
     settings: dict[str, str],
 ) -> int:
     """Offer Delta tables to Iceberg clients by URL, as an Iceberg REST catalog.
@@ -333,7 +342,7 @@ def serve(
     spark = session(settings)
     try:
         with serving.started(
-            spark, host, port, token, tls_cert, tls_key, paths, prints=True
+            spark, host, port, token, tls_cert, tls_key, paths, row_level_deletes, prints=True
         ) as server:
             click.echo(f"Iceberg REST catalog at {server.uri}")
             if token is None:

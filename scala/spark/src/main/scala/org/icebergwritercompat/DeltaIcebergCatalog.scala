@@ -13,6 +13,7 @@ import org.apache.spark.sql.delta.writercompat.writeback.{
   PublishedTable,
   SessionTables
 }
+import org.icebergwritercompat.iceberg.metadata.RowLevelDeletes
 
 import java.util.{HashMap => JHashMap, List => JList, Map => JMap, Set => JSet}
 import scala.jdk.CollectionConverters._
@@ -25,6 +26,9 @@ import scala.jdk.CollectionConverters._
  * spark.sql.catalog.ice=org.apache.iceberg.spark.SparkCatalog
  * spark.sql.catalog.ice.catalog-impl=org.icebergwritercompat.DeltaIcebergCatalog
  * }}}
+ *
+ * With the property `row-level-deletes` = `rewrite` it takes commits with delete files, and writes
+ * the data files anew itself.
  */
 class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
 
@@ -32,11 +36,15 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
 
   private var settings: JMap[String, String] = new JHashMap
 
+  private var rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse
+
   private val tables = new SessionTables
 
   override def initialize(name: String, properties: JMap[String, String]): Unit = {
     ownName = name
     settings = new JHashMap(properties)
+    rowDeletes = Option(properties.get(RowLevelDeletes.Property))
+      .fold[RowLevelDeletes](RowLevelDeletes.Refuse)(RowLevelDeletes.named)
   }
 
   override def name: String = ownName
@@ -48,7 +56,8 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
 
   override protected def newTableOps(table: TableIdentifier): TableOperations = operations(table)
 
-  private def operations(table: TableIdentifier) = new DeltaTableOperations(tables, table)
+  private def operations(table: TableIdentifier) =
+    new DeltaTableOperations(tables, table, rowDeletes)
 
   override protected def defaultWarehouseLocation(table: TableIdentifier): String =
     tables.defaultLocation(table).toString

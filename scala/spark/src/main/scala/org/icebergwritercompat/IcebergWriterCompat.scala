@@ -16,6 +16,7 @@ import org.icebergwritercompat.report.ReportJson
 import org.icebergwritercompat.reports.Reports
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, MalformedLog, Sessions}
 import org.icebergwritercompat.iceberg.IcebergLibrary
+import org.icebergwritercompat.iceberg.metadata.RowLevelDeletes
 import org.icebergwritercompat.iceberg.publish.PublishWay
 
 import org.icebergwritercompat.sql.TableNames
@@ -205,6 +206,8 @@ object IcebergWriterCompat {
    *   the file with the key of the certificate, in PEM
    * @param folders
    *   folders with Delta tables, by the name that each is offered as
+   * @param rowLevelDeletes
+   *   what becomes of the delete files of clients: `refuse` or `rewrite`
    * @param prints
    *   whether requests are printed to standard output; otherwise they are logged
    */
@@ -216,11 +219,12 @@ object IcebergWriterCompat {
       certificate: String,
       key: String,
       folders: JMap[String, String],
+      rowLevelDeletes: String,
       prints: Boolean
   ): RestServer = active(spark) {
     IcebergLibrary.needed {
       IcebergLibrary.require()
-      val served = new ServedSession(spark)
+      val served = new ServedSession(spark, RowLevelDeletes.named(rowLevelDeletes))
       folders.asScala.foreach { case (table, folder) => served.offer(table, folder) }
       val log: String => Unit =
         if (prints) line => println(s"${Instant.now().truncatedTo(ChronoUnit.MILLIS)} $line")

@@ -20,10 +20,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 /**
- * Writes Delta's log on a local disk so that of two writers of a version, in any processes, only one
- * succeeds. The store that Delta takes by default looks whether the file exists and then renames over
- * it, so that one of two commits made at the same moment is lost though its writer was told that it
- * succeeded.
+ * Writes Delta's log on a local disk so that of two writers of a version, in any processes, only
+ * one succeeds. The store that Delta takes by default looks whether the file exists and then
+ * renames over it, so that one of two commits made at the same moment is lost though its writer was
+ * told that it succeeded.
  */
 final class LocalDiskLogStore(conf: Configuration) extends LocalLogStore(conf) {
 

@@ -8,12 +8,13 @@ import org.apache.spark.sql.delta.writercompat.read.Sessions
 import org.apache.spark.sql.delta.writercompat.writeback.{ClientRequest, SessionTables}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.metadata.RowLevelDeletes
 import org.icebergwritercompat.rest.{Served, WatchedOperations}
 
 import scala.util.Try
 
 /** The Delta tables of a session, for a REST server. */
-private final class ServedSession(spark: SparkSession) extends Served {
+private final class ServedSession(spark: SparkSession, rowDeletes: RowLevelDeletes) extends Served {
 
   // A table's state has as many partitions as this, and a small one is read again at each commit.
   private val session =
@@ -23,7 +24,7 @@ private final class ServedSession(spark: SparkSession) extends Served {
 
   private val watched = new WatchedCatalog(folders)
 
-  watched.initialize("delta", java.util.Map.of())
+  watched.initialize("delta", java.util.Map.of(RowLevelDeletes.Property, rowDeletes.name))
 
   override def catalog: Catalog with SupportsNamespaces = watched
 

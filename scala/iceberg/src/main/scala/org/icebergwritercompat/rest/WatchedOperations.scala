@@ -101,10 +101,12 @@ final class WatchedOperations(operations: TableOperations, table: String, folder
     named(snapshot.manifestListLocation)
     val fresh = manifests(snapshot).filterNot(there)
     fresh.foreach(manifest => named(manifest.path))
-    fresh.filter(_.content == ManifestContent.DATA).foreach { manifest =>
-      Using.resource(ManifestFiles.read(manifest, operations.io, of.specsById)) { files =>
-        files.iterator.forEachRemaining(file => named(file.location))
-      }
+    fresh.foreach { manifest =>
+      val reader =
+        if (manifest.content == ManifestContent.DATA)
+          ManifestFiles.read(manifest, operations.io, of.specsById)
+        else ManifestFiles.readDeleteManifest(manifest, operations.io, of.specsById)
+      Using.resource(reader)(_.iterator.forEachRemaining(file => named(file.location)))
     }
   }
 

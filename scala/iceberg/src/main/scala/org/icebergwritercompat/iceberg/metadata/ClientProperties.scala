@@ -28,9 +28,21 @@ object ClientProperties {
    *
    * The current snapshot is a copy. A client reads its manifests, which the snapshot then keeps,
    * and the original stays in memory as long as it is part of the history.
+   *
+   * @param rowDeletes
+   *   what becomes of delete files; where they are taken, each client chooses how it deletes rows
+   * @param chosen
+   *   the properties that clients have set, by which they chose
    */
-  def writable(published: TableMetadata): TableMetadata = {
-    val hidden = PublishedMetadata.forReadersOnly.filter(published.properties.containsKey)
+  def writable(
+      published: TableMetadata,
+      rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse,
+      chosen: Map[String, String] = Map.empty
+  ): TableMetadata = {
+    val modes =
+      if (rowDeletes == RowLevelDeletes.Rewrite) RowLevelDeletes.modes else Set.empty[String]
+    val hidden =
+      (PublishedMetadata.forReadersOnly ++ modes).filter(published.properties.containsKey)
     val current = Option(published.currentSnapshot)
     val snapshots = published.snapshots.asScala.map { snapshot =>
       if (current.contains(snapshot)) SnapshotHistory.copy(snapshot) else snapshot
@@ -38,6 +50,7 @@ object ClientProperties {
     val seen = TableMetadata
       .buildFrom(published)
       .removeProperties(hidden.asJava)
+      .setProperties(chosen.filter { case (key, _) => modes(key) }.asJava)
       .setSnapshotsSupplier(() => snapshots)
       .discardChanges()
       // Keeps the time, and does not note the file as one of the past.

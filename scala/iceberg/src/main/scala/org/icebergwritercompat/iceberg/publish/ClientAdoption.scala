@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.{Snapshot, SnapshotParser, SnapshotSummary, TableMetadata}
-import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
+import org.icebergwritercompat.iceberg.metadata.{EngineKeys, PublishedMetadata}
 import org.icebergwritercompat.iceberg.source.{ClientSnapshots, DeltaCommit, FileTotals}
 import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory, StoreSchemes}
 import org.icebergwritercompat.iceberg.translate.DataFilePaths
@@ -38,11 +38,29 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
   ): Option[Seq[Snapshot]] = Try {
     val made = client.snapshots.map(SnapshotParser.fromJson)
     Option
-      .when(follows(prepared, client, made) && isSame(prepared, commit, totals, made.last)) {
+      .when(
+        !client.ownFiles && follows(prepared, client, made) &&
+          isSame(prepared, commit, totals, made.last)
+      ) {
         made.init.map(published(_, prepared, Nil)) :+
           published(made.last, prepared, notes(commit, totals))
       }
   }.toOption.flatten // A manifest that cannot be read says nothing.
+
+  /**
+   * The snapshots of a client whose commit has other files than they have, oldest first. Of these
+   * only the ids, and what the client says of itself, can be published.
+   */
+  def named(prepared: TableMetadata, client: ClientSnapshots): Seq[ClientName] = Try {
+    val made = client.snapshots.map(SnapshotParser.fromJson)
+    if (!client.ownFiles || !follows(prepared, client, made)) Nil
+    else
+      made.map { snapshot =>
+        val told =
+          EngineKeys.all.flatMap(key => Option(snapshot.summary.get(key)).map(key -> _)).toMap
+        ClientName(snapshot.snapshotId, told + (PublishedMetadata.ClientProperty -> "true"))
+      }
+  }.getOrElse(Nil)
 
   private def follows(
       prepared: TableMetadata,
@@ -94,6 +112,9 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
     SnapshotParser.fromJson(json.toString)
   }
 }
+
+/** The id of a snapshot of a client, and what its summary says of the client. */
+private[publish] final case class ClientName(id: Long, told: Map[String, String])
 
 private object ClientAdoption {
 

@@ -200,6 +200,8 @@ final class IcebergPublisher(
   ): Option[Published] =
     adopted(None, definer.define(None, definition), commit, totals)
 
+  private def adoption = new ClientAdoption(paths, operations.io)
+
   // The manifests are the client's, so a failure leaves no file behind that is to be deleted.
   private def adopted(
       base: Option[TableMetadata],
@@ -208,7 +210,7 @@ final class IcebergPublisher(
       totals: FileTotals
   ): Option[Published] =
     commit.client
-      .flatMap(new ClientAdoption(paths, operations.io).of(defined, commit, _, totals))
+      .flatMap(adoption.of(defined, commit, _, totals))
       .map { snapshots =>
         step.commit(
           base,
@@ -227,8 +229,13 @@ final class IcebergPublisher(
       totals: FileTotals,
       check: FileCheck
   ): Option[Published] = {
-    val staged = new StagedOperations(MetadataTimes.withoutPast(defined), operations)
+    val names = commit.client.toSeq.flatMap(adoption.named(defined, _))
+    val between = new StagedOperations(MetadataTimes.withoutPast(defined), operations)
+    lazy val staged = new StagedOperations(between.current(), operations)
+    def discard(): Unit = Seq(staged, between).foreach(step.discard)
     try {
+      // The commit is the net effect of all of them, which the last one gets.
+      names.dropRight(1).foreach(empty(between, _).commit())
       mergeManifests(staged)
       val files = new DataFileBuilder(name, paths, defined, check)
       val added = commit.added.map(files.of)
@@ -236,29 +243,40 @@ final class IcebergPublisher(
       val missing = commit.removed.map(f => key(files.location(f.path))).toSet --
         removed.map(file => key(file.location))
       val rearranged = !commit.added.exists(_.dataChange) && !commit.removed.exists(_.dataChange)
-      change(staged, commit.version, added, removed, rearranged)
-      val snapshot = step.newSnapshot(defined, staged)
+      change(staged, commit.version, added, removed, rearranged, names.lastOption)
+      val snapshot = step
+        .newSnapshot(between.current(), staged)
+        .map(made => names.lastOption.fold(made)(step.byClient(made, _)))
+      val others = between.made.zip(names).map { case (made, name) => step.byClient(made, name) }
       val fits = missing.isEmpty && snapshot.forall { s =>
         count(s, SnapshotSummary.DELETED_FILES_PROP) == removed.size &&
         count(s, SnapshotSummary.ADDED_FILES_PROP) == added.size
       } && agrees(staged.current().currentSnapshot, totals)
       if (fits) {
-        step.commit(Some(base), defined, snapshot, commit.version)
+        step.commit(Some(base), defined, snapshot, commit.version, before = others)
         step.tidy(staged)
-        Some(Published(snapshot.size, added.size.toLong, removed.size.toLong))
+        Some(
+          Published(others.size + snapshot.size, added.size.toLong, removed.size.toLong)
+        )
       } else {
-        step.discard(staged)
+        discard()
         None
       }
     } catch {
       // Iceberg does not find a file that is to be rewritten.
       case _: ValidationException =>
-        step.discard(staged)
+        discard()
         None
       case NonFatal(e) =>
-        step.discard(staged)
+        discard()
         throw e
     }
+  }
+
+  /** A snapshot that changes nothing, by the name that a client gave it. */
+  private def empty(staged: StagedOperations, client: ClientName): AppendFiles = {
+    staged.nextId(client.id)
+    new BaseTable(staged, name).newFastAppend()
   }
 
   /**
@@ -351,9 +369,11 @@ final class IcebergPublisher(
       version: DeltaVersion,
       added: Seq[DataFile],
       removed: Seq[DataFile],
-      rearranged: Boolean
+      rearranged: Boolean,
+      client: Option[ClientName] = None
   ): Unit = {
     val table = new BaseTable(staged, name)
+    client.foreach(name => staged.nextId(name.id))
     if (removed.nonEmpty && rearranged) {
       val rewrite = table.newRewrite()
       removed.foreach(rewrite.deleteFile(_: DataFile))
@@ -364,7 +384,7 @@ final class IcebergPublisher(
       removed.foreach(overwrite.deleteFile)
       added.foreach(overwrite.addFile)
       step.noting(overwrite, version).commit()
-    }
+    } else client.foreach(name => step.noting(empty(staged, name), version).commit())
   }
 
   // This makes a snapshot in memory, which is not published; the next one takes its manifests.

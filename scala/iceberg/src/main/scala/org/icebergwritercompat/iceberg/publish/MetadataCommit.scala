@@ -171,6 +171,13 @@ private[publish] final class MetadataCommit(
       ()
     }
 
+  /** The snapshot as one of a client, with what the client says of itself. */
+  def byClient(made: Snapshot, client: ClientName): Snapshot = rewritten(made) { json =>
+    val summary = json.get("summary").asInstanceOf[ObjectNode]
+    summary.remove(unread.asJava)
+    client.told.foreach { case (key, value) => summary.put(key, value) }
+  }
+
   private def rewritten(made: Snapshot)(change: ObjectNode => Unit): Snapshot = {
     val json = mapper.readTree(SnapshotParser.toJson(made)).asInstanceOf[ObjectNode]
     change(json)

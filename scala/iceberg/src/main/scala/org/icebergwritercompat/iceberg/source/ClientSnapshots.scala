@@ -16,14 +16,23 @@ import scala.util.Try
  *   the current snapshot that they were made on; `None` if the table had none
  * @param snapshots
  *   each as JSON of Iceberg, oldest first; the last is to be the current one
+ * @param ownFiles
+ *   whether the commit has other files than the snapshots, because deleted rows were taken out of
+ *   them: then only the ids of the snapshots are published
  */
-final case class ClientSnapshots(tableId: String, base: Option[Long], snapshots: Seq[String]) {
+final case class ClientSnapshots(
+    tableId: String,
+    base: Option[Long],
+    snapshots: Seq[String],
+    ownFiles: Boolean = false
+) {
 
   /** The note, as the commit has it. */
   def json: String = {
     val root = ClientSnapshots.mapper.createObjectNode()
     root.put("table-uuid", tableId)
     base.foreach(root.put("base-snapshot-id", _))
+    if (ownFiles) root.put("own-files", true)
     val list = root.putArray("snapshots")
     snapshots.foreach(snapshot => list.add(ClientSnapshots.mapper.readTree(snapshot)))
     root.toString
@@ -41,7 +50,8 @@ object ClientSnapshots {
     ClientSnapshots(
       root.get("table-uuid").asText,
       Option(root.get("base-snapshot-id")).map(_.asLong),
-      root.get("snapshots").elements.asScala.map(_.toString).toSeq
+      root.get("snapshots").elements.asScala.map(_.toString).toSeq,
+      Option(root.get("own-files")).exists(_.asBoolean)
     )
   }.toOption
 

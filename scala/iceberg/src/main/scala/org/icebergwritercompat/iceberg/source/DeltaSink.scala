@@ -38,6 +38,9 @@ trait DeltaSink {
  *   what a request is told by: a second commit with it is not made
  * @param replacesRows
  *   whether the table begins anew, without any of the rows that it had
+ * @param deletes
+ *   rows that are not in the table any more, of files that it has and of added ones: the sink
+ *   writes these files anew
  */
 final case class ProposedCommit(
     operation: ClientOperation,
@@ -48,7 +51,8 @@ final case class ProposedCommit(
     removed: Seq[RemovedFile] = Nil,
     client: Option[ClientSnapshots] = None,
     request: Option[String] = None,
-    replacesRows: Boolean = false
+    replacesRows: Boolean = false,
+    deletes: Option[RowDeletes] = None
 )
 
 /**

@@ -35,12 +35,15 @@ object TableDefinition {
       state.schema,
       state.partitionColumns,
       Some(state.maxColumnId).filter(_.isValidInt).fold(0)(_.toInt),
-      state.properties.collect {
-        case (key, value) if key.startsWith(ClientPrefix) && value != null =>
-          key.stripPrefix(ClientPrefix) -> value
-      },
+      ofClients(state.properties),
       state.contract.formatVersion
     )
+
+  /** The properties that Iceberg clients have set, of all of a Delta table. */
+  def ofClients(properties: Map[String, String]): Map[String, String] = properties.collect {
+    case (key, value) if key.startsWith(ClientPrefix) && value != null =>
+      key.stripPrefix(ClientPrefix) -> value
+  }
 
   /** What the names of properties that Iceberg clients have set begin with in Delta's log. */
   val ClientPrefix = "iceberg."

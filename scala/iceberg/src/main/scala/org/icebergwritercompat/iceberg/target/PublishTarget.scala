@@ -102,6 +102,17 @@ private[iceberg] final class StagedOperations(start: TableMetadata, real: TableO
 
   private var metadata = start
 
+  private var wantedId = Option.empty[Long]
+
+  /** The next snapshot that is made gets this id. */
+  def nextId(id: Long): Unit = wantedId = Some(id)
+
+  override def newSnapshotId(): Long = {
+    val id = wantedId.getOrElse(super.newSnapshotId())
+    wantedId = None
+    id
+  }
+
   private val before = start.snapshots.asScala.map(_.snapshotId).toSet
 
   override def current(): TableMetadata = metadata

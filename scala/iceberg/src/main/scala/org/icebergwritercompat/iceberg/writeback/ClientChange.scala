@@ -6,7 +6,7 @@ import org.apache.iceberg.io.FileIO
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.metricsPrefix
-import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys}
+import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys, RowLevelDeletes}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
 import org.icebergwritercompat.iceberg.publish.PublishRefusals
 import org.icebergwritercompat.iceberg.source._
@@ -26,8 +26,10 @@ import scala.util.Try
  *
  * @param table
  *   the table, for a person
+ * @param rowDeletes
+ *   what becomes of delete files
  */
-final class ClientChange(table: String) {
+final class ClientChange(table: String, rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse) {
 
   import ClientChange._
 
@@ -78,25 +80,32 @@ final class ClientChange(table: String) {
         val made = newSnapshots(base, updated)
         // One of the history would remember its manifests as long as it is part of it.
         val to = current(updated).map(s => if (made.contains(s)) s else SnapshotHistory.copy(s))
-        if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil))
+        if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil, None))
         else
           deletes(to, io).toLeft(()).flatMap { _ =>
             val difference = LiveDifference.of(updated, from, to, io)
             val rearranged =
               made.nonEmpty && made.forall(_.operation == DataOperations.REPLACE)
-            files(updated, difference, dataChange = !rearranged, io)
+            for {
+              changed <- files(updated, difference, dataChange = !rearranged, io)
+              deleted <- rows(base, updated, to, difference, io)
+            } yield (changed._1, changed._2, deleted)
           }
       }
-      .map { case (added, removed) =>
+      .map { case (added, removed, deleted) =>
         val made = newSnapshots(base, updated)
-        withoutFiles(base, updated, known, made).copy(
+        val whole = withoutFiles(base, updated, known, made)
+        whole.copy(
+          operation = deleted.fold(whole.operation)(_ => withDeletes(whole.operation, made)),
           added = added,
           removed = removed,
+          deletes = deleted,
           client = Option.when(made.nonEmpty)(
             ClientSnapshots(
               updated.uuid,
               base.flatMap(current).map(_.snapshotId),
-              made.map(SnapshotParser.toJson(_))
+              made.map(SnapshotParser.toJson(_)),
+              ownFiles = deleted.isDefined
             )
           )
         )
@@ -171,6 +180,11 @@ final class ClientChange(table: String) {
     val snapshot = current(updated).map(s => "snapshot-id" -> s.snapshotId.toString)
     ClientOperation(name, told ++ snapshot)
   }
+
+  // The last snapshot may have appended what the ones before have not deleted.
+  private def withDeletes(operation: ClientOperation, made: Seq[Snapshot]): ClientOperation =
+    if (made.forall(_.operation == DataOperations.DELETE)) operation
+    else operation.copy(name = DataOperations.OVERWRITE)
 
   // A table keeps the version that its contract asked for when it was published first.
   private def formatVersion(
@@ -269,7 +283,7 @@ final class ClientChange(table: String) {
     val after = updated.properties.asScala.toMap
     val renamed = base.fold(before)(b => withColumnsOf(b.schema, updated.schema, before))
     val changed = (before.keySet ++ after.keySet).toSeq.sorted.filter { key =>
-      ClientProperties.isReserved(key) && before.get(key) != after.get(key) &&
+      !isClients(key) && before.get(key) != after.get(key) &&
       renamed.get(key) != after.get(key) &&
       // What it is published with anyway may be said.
       !after.get(key).exists(ClientProperties.steering(key).contains)
@@ -310,10 +324,14 @@ final class ClientChange(table: String) {
     val before = base.fold(Map.empty[String, String])(_.properties.asScala.toMap)
     val after = updated.properties.asScala.toMap
     val set = after.filter { case (key, value) =>
-      !ClientProperties.isReserved(key) && !before.get(key).contains(value)
+      isClients(key) && !before.get(key).contains(value)
     }
-    (set, (before.keySet -- after.keySet).filterNot(ClientProperties.isReserved))
+    (set, (before.keySet -- after.keySet).filter(isClients))
   }
+
+  // How rows are deleted is the client's choice if all ways are taken.
+  private def isClients(key: String): Boolean = !ClientProperties.isReserved(key) ||
+    rowDeletes == RowLevelDeletes.Rewrite && RowLevelDeletes.modes(key)
 
   private def references(updated: TableMetadata): Option[IcebergWriterCompatException] =
     updated.refs.asScala.keys.toSeq.sorted
@@ -350,8 +368,41 @@ final class ClientChange(table: String) {
   }
 
   private def deletes(to: Option[Snapshot], io: FileIO): Option[IcebergWriterCompatException] =
-    to.flatMap(_.deleteManifests(io).asScala.headOption)
-      .map(manifest => refused("DELETE_FILES", "file" -> manifest.path))
+    if (rowDeletes == RowLevelDeletes.Rewrite) None
+    else
+      to.flatMap(_.deleteManifests(io).asScala.headOption)
+        .map(manifest => refused("DELETE_FILES", "file" -> manifest.path))
+
+  private def rows(
+      base: Option[TableMetadata],
+      updated: TableMetadata,
+      to: Option[Snapshot],
+      difference: LiveDifference,
+      io: FileIO
+  ): Either[IcebergWriterCompatException, Option[RowDeletes]] =
+    to.filterNot(_.deleteManifests(io).isEmpty) match {
+      case None                           => Right(None)
+      case Some(snapshot) if base.isEmpty =>
+        val file = snapshot.deleteManifests(io).get(0).path
+        val found = "the table is made by the same commit"
+        val instead = "Make the table in a commit of its own before rows are deleted."
+        Left(refused("ROW_DELETES", "file" -> file, "found" -> found, "instead" -> instead))
+      case Some(snapshot) =>
+        val paths = new DataFilePaths(new Path(updated.location))
+        val added = difference.added.map(_.location).toSet
+        new DeletesOfClient(updated, io, paths, added)
+          .of(snapshot)
+          .map(Some(_))
+          .left
+          .map { why =>
+            refused(
+              "ROW_DELETES",
+              "file" -> why.location,
+              "found" -> why.found,
+              "instead" -> why.instead
+            )
+          }
+    }
 
   private def files(
       updated: TableMetadata,

@@ -439,6 +439,18 @@ object JoinPoints {
     Seq(Bodies("DeltaLog", "createDataFrame"))
   )
 
+  val NumberedRows: JoinPoint = JoinPoint(
+    "numbered-rows",
+    "DeltaParquetFileFormat.metadataSchemaFields, for a DummySnapshot with deletion vectors",
+    "each row of a file is read with its number, by which delete files of Iceberg clients name it",
+    "commits with delete files would fail, or delete other rows",
+    Seq(
+      Bodies("DeltaParquetFileFormat", "metadataSchemaFields"),
+      Bodies("ProtocolMetadataAdapterV1", "isDeletionVectorReadable"),
+      Bodies("DummySnapshot", "protocol", "metadata")
+    )
+  )
+
   val Operations: JoinPoint = JoinPoint(
     "operations",
     "DeltaOperations.Operation is sealed for Scala but not in its class file",
@@ -521,6 +533,7 @@ object JoinPoints {
     RestoredVersion,
     Transactions,
     FilesAsRows,
+    NumberedRows,
     CompatSwitch,
     KernelWrites,
     Operations,

@@ -322,6 +322,9 @@ class GuardedTransaction(
 
   private var exact = false
 
+  /** Removes the files that were written for a commit that is not made. */
+  private[writercompat] def removeWritten(): Unit = leftovers.removeFiles()
+
   /** Commits the version after the one that was read, or nothing, whatever else was committed. */
   private[writercompat] def exactly(): Unit = exact = true
 

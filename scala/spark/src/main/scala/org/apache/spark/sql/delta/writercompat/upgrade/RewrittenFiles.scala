@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.delta.{OptimisticTransaction, Snapshot}
-import org.apache.spark.sql.delta.actions.AddFile
+import org.apache.spark.sql.delta.actions.{AddFile, Metadata}
 import org.apache.spark.sql.delta.files.DelayedCommitProtocol
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.delta.writercompat.guard.GuardedTransaction
@@ -56,14 +56,8 @@ object RewrittenFiles {
     val table = TableStates.nameOf(spark, txn)
     val folder = s"$prefix${UUID.randomUUID}"
     val (rows, added) = orphaning(table, folder) {
-      val session = sessionFor(spark, files.map(_.size))
-      val timestamps = from.metadata.physicalPartitionSchema.collect {
-        case field if field.dataType == TimestampType => field.name
-      }.toSet
-      // Delta's writer turns partition values into text in the session's time zone. When clocks go
-      // back, two instants have the same text.
-      if (timestamps.nonEmpty)
-        session.sessionState.conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
+      val timestamps = timesIn(from.metadata)
+      val session = sessionFor(spark, files.map(_.size), timestamps)
       session.withActive {
         liveRows(session, from, files) ->
           JobDescription(session, s"Writing ${files.size} data file(s) of $table anew") {
@@ -116,13 +110,26 @@ object RewrittenFiles {
       case NonFatal(cause) => throw IcebergWriterCompatException.orphaned(table, folder, cause)
     }
 
+  /** The physical names of the partition columns that are instants. */
+  private[writercompat] def timesIn(metadata: Metadata): Set[String] =
+    metadata.physicalPartitionSchema.collect {
+      case field if field.dataType == TimestampType => field.name
+    }.toSet
+
   /**
    * A session like this one in which each task reads one file, or one piece of a large one, and
    * writes one file. So rows stay clustered as they were, and no task sorts.
    *
    * Settings that let readers skip damaged or missing files are off.
+   *
+   * @param timestamps
+   *   see [[timesIn]]
    */
-  private def sessionFor(spark: SparkSession, sizes: Seq[Long]): SparkSession = {
+  private[writercompat] def sessionFor(
+      spark: SparkSession,
+      sizes: Seq[Long],
+      timestamps: Set[String]
+  ): SparkSession = {
     val session = castToImpl(spark).cloneSession()
     val conf = session.sessionState.conf
     val piece = pieceSize(
@@ -139,12 +146,17 @@ object RewrittenFiles {
     conf.setConf(SQLConf.IGNORE_CORRUPT_FILES, false)
     conf.setConf(SQLConf.IGNORE_MISSING_FILES, false)
     conf.setConf(DeltaSQLConf.DELTA_COLLECT_STATS, true)
+    // Delta's writer turns partition values into text in the session's time zone. When clocks go
+    // back, two instants have the same text.
+    if (timestamps.nonEmpty) conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
     session
   }
 
   // Delta reads a time without a zone in the zone of the session, and the session that writes has
   // UTC.
-  private def inUtc(reader: SparkSession, timestamps: Set[String])(file: AddFile): AddFile =
+  private[writercompat] def inUtc(reader: SparkSession, timestamps: Set[String])(
+      file: AddFile
+  ): AddFile =
     if (timestamps.isEmpty) file
     else {
       val zone =

@@ -20,7 +20,11 @@ import org.apache.spark.sql.delta.{CommittedTransaction, DeltaLog, Snapshot => D
 import org.icebergwritercompat.contract.Lifecycle
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
-import org.icebergwritercompat.iceberg.metadata.{ClientProperties, PublishedMetadata}
+import org.icebergwritercompat.iceberg.metadata.{
+  ClientProperties,
+  PublishedMetadata,
+  RowLevelDeletes
+}
 import org.icebergwritercompat.iceberg.source._
 import org.icebergwritercompat.iceberg.target.PublishTargets
 import org.icebergwritercompat.iceberg.writeback.ClientChange
@@ -37,8 +41,11 @@ import scala.util.{Failure, Success, Try}
  * Delta's log is the only truth: a commit becomes a commit of Delta first, which notes the
  * snapshots of the client, and is then published as any other.
  */
-final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier)
-    extends TableOperations {
+final class DeltaTableOperations(
+    tables: SessionTables,
+    table: IcebergIdentifier,
+    rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse
+) extends TableOperations {
 
   import DeltaTableOperations._
 
@@ -47,7 +54,7 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       org.apache.spark.sql.connector.catalog.Identifier.of(table.namespace.levels, table.name)
     )
 
-  private lazy val change = new ClientChange(name)
+  private lazy val change = new ClientChange(name, rowDeletes)
 
   private lazy val files = new HadoopFileIO(tables.session.sessionState.newHadoopConf())
 
@@ -94,7 +101,10 @@ final class DeltaTableOperations(tables: SessionTables, table: IcebergIdentifier
       val now = seen.filter(_.metadata.metadataFileLocation == result.metadataLocation) match {
         case Some(same) => same.copy(log = log, version = result.deltaVersion)
         case None       =>
-          Seen(log, entry, result.deltaVersion, ClientProperties.writable(published))
+          val properties = log.unsafeVolatileSnapshot.metadata.configuration
+          val chosen = TableDefinition.ofClients(properties)
+          val writable = ClientProperties.writable(published, rowDeletes, chosen)
+          Seen(log, entry, result.deltaVersion, writable)
       }
       seen = Some(now)
       now

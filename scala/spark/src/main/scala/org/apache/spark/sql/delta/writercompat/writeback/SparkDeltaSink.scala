@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat.writeback
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, SetTransaction}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, RemoveFile, SetTransaction}
 import org.apache.spark.sql.delta.clustering.ClusteringMetadataDomain
 import org.apache.spark.sql.delta.{
   CommittedTransaction,
@@ -115,11 +115,11 @@ private[writercompat] final class SparkDeltaSink(
       if (proposed.replacesRows && snapshot.numOfFiles == proposed.removed.size)
         transaction.replacesRows()
       define(proposed, snapshot, transaction)
-      val actions = this.actions(proposed, snapshot, transaction)
+      val changed = this.changed(proposed, snapshot, transaction)
       begun = true
       val version = transaction.commit(
-        actions,
-        new IcebergOperation(proposed.operation, metrics(proposed)),
+        changed.actions(proposed.request),
+        new IcebergOperation(proposed.operation, changed.metrics),
         proposed.client.map(note => ClientSnapshots.Tag -> note.json).toMap
       )
       last = transaction.result
@@ -130,8 +130,10 @@ private[writercompat] final class SparkDeltaSink(
         val made = if (begun) transaction.madeVersion(snapshot.version + 1) else Success(false)
         made match {
           case Success(true)  => CommitOutcome.Committed(snapshot.version + 1)
-          case Success(false) => notMade(e, snapshot, begun)
-          case Failure(_)     => CommitOutcome.Unknown(e)
+          case Success(false) =>
+            transaction.removeWritten()
+            notMade(e, snapshot, begun)
+          case Failure(_) => CommitOutcome.Unknown(e)
         }
     }
   }
@@ -222,19 +224,42 @@ private[writercompat] final class SparkDeltaSink(
       }
   }
 
-  private def actions(
+  private def changed(
       proposed: ProposedCommit,
       snapshot: Snapshot,
       transaction: GuardedTransaction
-  ): Seq[Action] = {
+  ): ChangedFiles = {
     val now = System.currentTimeMillis()
-    val live = this.live(snapshot, proposed.removed)
+    val touched = proposed.deletes.toSeq.flatMap(_.files)
+    val kept = touched.filterNot(_.isNew).map(file => RemovedFile(file.path, dataChange = true))
+    val live = this.live(snapshot, (proposed.removed ++ kept).map(_.path))
+    val added = this.added(proposed.added, snapshot, transaction, now)
     val removed = proposed.removed.map { file =>
       live(file.path).removeWithTimestamp(now, file.dataChange)
     }
-    val requested = proposed.request.map(SetTransaction(_, 1, Some(now)))
-    removed ++ added(proposed.added, snapshot, transaction, now) ++ requested
+    proposed.deletes.fold(ChangedFiles(removed, added)) { deletes =>
+      val byPath = live ++ added.map(file => file.path -> file)
+      // Before files are written for nothing.
+      if (kept.nonEmpty) DeltaLog.assertRemovable(snapshot)
+      val deletion = new RowDeletion(spark, log, name, transaction, unusable)
+      val done = deletion.applied(deletes, touched.map(file => byPath(file.path)))
+      val (fresh, old) = done.touched.toSeq.map(touched).partition(_.isNew)
+      val dropped = fresh.map(_.path).toSet
+      ChangedFiles(
+        removed ++ old.map(file => live(file.path).removeWithTimestamp(now)),
+        added.filterNot(file => dropped(file.path)) ++ done.added,
+        Some(done.rows)
+      )
+    }
   }
+
+  private def unusable(file: String, found: String): Throwable = refused(
+    "ROW_DELETES",
+    null,
+    "file" -> file,
+    "found" -> found,
+    "instead" -> "Write it by a library of Iceberg, and commit it as that library wrote it."
+  )
 
   private def added(
       files: Seq[AddedFile],
@@ -273,11 +298,11 @@ private[writercompat] final class SparkDeltaSink(
   }
 
   /** The files of a version that are to be removed, by the paths that were given. */
-  private def live(snapshot: Snapshot, removed: Seq[RemovedFile]): Map[String, AddFile] =
-    if (removed.isEmpty) Map.empty
+  private def live(snapshot: Snapshot, wanted: Seq[String]): Map[String, AddFile] =
+    if (wanted.isEmpty) Map.empty
     else {
-      val found = new LiveFilesByPath(log, snapshot).of(removed.map(_.path))
-      removed.map(_.path).find(!found.contains(_)).foreach { path =>
+      val found = new LiveFilesByPath(log, snapshot).of(wanted)
+      wanted.find(!found.contains(_)).foreach { path =>
         throw refused(
           "DATA_FILE",
           null,
@@ -288,12 +313,29 @@ private[writercompat] final class SparkDeltaSink(
       }
       found
     }
+}
 
-  private def metrics(proposed: ProposedCommit): Map[String, String] = Map(
-    "numAddedFiles" -> proposed.added.size.toString,
-    "numAddedBytes" -> proposed.added.map(_.size).sum.toString,
-    "numRemovedFiles" -> proposed.removed.size.toString
-  )
+/**
+ * The files of a commit.
+ *
+ * @param deletedRows
+ *   how many rows delete files have taken out of files
+ */
+private final case class ChangedFiles(
+    removed: Seq[RemoveFile],
+    added: Seq[AddFile],
+    deletedRows: Option[Long] = None
+) {
+
+  def actions(request: Option[String]): Seq[Action] =
+    removed ++ added ++ request.map(SetTransaction(_, 1, Some(System.currentTimeMillis())))
+
+  /** For DESCRIBE HISTORY. */
+  def metrics: Map[String, String] = Map(
+    "numAddedFiles" -> added.size.toString,
+    "numAddedBytes" -> added.map(_.size).sum.toString,
+    "numRemovedFiles" -> removed.size.toString
+  ) ++ deletedRows.map("numDeletedRows" -> _.toString)
 }
 
 private[writercompat] object SparkDeltaSink {

@@ -35,6 +35,7 @@ import org.icebergwritercompat.testing.SharedSpark
 import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.delta.writercompat.datafiles.FileHistory
 import org.apache.spark.sql.delta.writercompat.read.{CommitIds, PhysicalNames}
+import org.apache.spark.sql.delta.writercompat.writeback.FilesWithPositions
 
 import java.io.FileNotFoundException
 import java.lang.reflect.Modifier
@@ -730,6 +731,19 @@ class JoinPointSuite extends AnyFunSuite with SharedSpark {
     val rows = log.createDataFrame(snapshot, file, actionTypeOpt = Some("Test"))
     assert(rows.schema == snapshot.schema && rows.count() == 1)
     assert(rows.inputFiles.map(path => new Path(path).getName).toSeq == file.map(_.path))
+  }
+
+  test(JoinPoints.NumberedRows.id) {
+    val log = withCommits(3)
+    val snapshot = log.update()
+    val files = snapshot.allFiles.collect().toSeq
+    val rows = FilesWithPositions.read(log, snapshot.metadata, snapshot.protocol, files)
+    val found = rows.select(FilesWithPositions.File, FilesWithPositions.Row).collect()
+    val names = files.map(file => FilesWithPositions.nameOf(log, file.path)).toSet
+    assert(found.map(_.getString(0)).toSet == names)
+    assert(found.groupBy(_.getString(0)).values.forall { of =>
+      of.map(_.getLong(1)).toSeq.sorted == of.indices
+    })
   }
 
   test(JoinPoints.CompatSwitch.id) {

@@ -1,0 +1,22 @@
+"""DuckDB with a REST catalog."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+
+
+def attached(uri: str) -> duckdb.DuckDBPyConnection:
+    """A connection that has the catalog as `delta`; its token is in the environment."""
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for extension in ("httpfs", "avro", "iceberg"):
+        spec = find_spec(f"duckdb_extension_{extension}")
+        assert spec is not None and spec.origin is not None
+        folder = Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}"
+        connection.execute(f"LOAD '{folder / extension}.duckdb_extension'")
+    token = os.environ["TOKEN"]
+    connection.execute(f"ATTACH '' AS delta (TYPE iceberg, ENDPOINT '{uri}', TOKEN '{token}')")
+    return connection
