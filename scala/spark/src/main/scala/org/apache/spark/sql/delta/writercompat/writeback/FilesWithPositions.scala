@@ -23,7 +23,12 @@ private[writercompat] object FilesWithPositions {
    * @param metadata
    *   what the columns are
    */
-  def read(log: DeltaLog, metadata: Metadata, protocol: Protocol, files: Seq[AddFile]): DataFrame = {
+  def read(
+      log: DeltaLog,
+      metadata: Metadata,
+      protocol: Protocol,
+      files: Seq[AddFile]
+  ): DataFrame = {
     // Delta tells the numbers of rows only for tables that may have deletion vectors.
     val numbered = protocol.merge(Protocol.forTableFeature(DeletionVectorsTableFeature))
     val described = new Described(log, metadata, numbered)

@@ -46,7 +46,7 @@ private[writercompat] final class RowDeletion(
     refused: (String, String) => Throwable
 ) {
 
-  import FilesWithPositions.{File, Row, nameOf}
+  import FilesWithPositions.{nameOf, File, Row}
   import RowDeletion._
 
   /**
@@ -88,9 +88,12 @@ private[writercompat] final class RowDeletion(
       .collect()
       .map(row => row.getInt(0) -> row.getLong(1))
       .toMap
-    val rest = counted.collect {
-      case (file, count) if count < deletes.files(file).rows => file
-    }.toSeq.sorted
+    val rest = counted
+      .collect {
+        case (file, count) if count < deletes.files(file).rows => file
+      }
+      .toSeq
+      .sorted
     val added = if (rest.isEmpty) Nil else written(session, deletes, files, rest, gone)
     val expected = rest.map(file => deletes.files(file).rows - counted(file)).sum
     val kept = added.flatMap(_.numPhysicalRecords).sum
@@ -150,13 +153,14 @@ private[writercompat] final class RowDeletion(
       val asked = of.map { delete =>
         (nameOf(log, delete.file.path), delete.sequenceNumber, delete.partition)
       }
-      val deleted = read(described(fields.map(_.copy(nullable = true))), of.map(d => action(d.file)))
-        .select(renamed(fields, Deleted) :+ col(File): _*)
-        .join(
-          broadcast(session.createDataFrame(asked).toDF(Name, DeletedNumber, DeletedPartition)),
-          col(File) === col(Name)
-        )
-        .drop(File, Name)
+      val deleted =
+        read(described(fields.map(_.copy(nullable = true))), of.map(d => action(d.file)))
+          .select(renamed(fields, Deleted) :+ col(File): _*)
+          .join(
+            broadcast(session.createDataFrame(asked).toDF(Name, DeletedNumber, DeletedPartition)),
+            col(File) === col(Name)
+          )
+          .drop(File, Name)
       val touched = of.flatMap(_.of).distinct.sorted
       val same = fields.indices.map(i => col(s"$Live$i") <=> col(s"$Deleted$i"))
       read(transaction.metadata, touched.map(files))

@@ -106,8 +106,10 @@ class RowDeletesSuite extends ClientSuite {
     def number(key: String) = summary.get(key).fold(0)(_.toInt)
     assert(number("added-data-files") == paths(table, "add").size)
     assert(number("deleted-data-files") == paths(table, "remove").size)
-    assert(summary.keys.forall(key => !key.contains("delete-files")) ||
-      number("total-delete-files") == 0)
+    assert(
+      summary.keys.forall(key => !key.contains("delete-files")) ||
+        number("total-delete-files") == 0
+    )
     assert(number("total-records") == count(table))
   }
 
@@ -134,7 +136,9 @@ class RowDeletesSuite extends ClientSuite {
     assertSame(table)
   }
 
-  test("a file without a row left goes, one without a deleted row stays, and a place twice is one") {
+  test(
+    "a file without a row left goes, one without a deleted row stays, and a place twice is one"
+  ) {
     val table = filled("(1, 'a'), (2, 'b')")
     val there = client(table)
     val one = live(there).head
@@ -243,7 +247,9 @@ class RowDeletesSuite extends ClientSuite {
     assertSame(table)
   }
 
-  test("a commit that comes too late leaves nothing behind, and one that comes again does nothing") {
+  test(
+    "a commit that comes too late leaves nothing behind, and one that comes again does nothing"
+  ) {
     val table = filled()
     val there = client(table)
     val operations = there.asInstanceOf[BaseTable].operations
