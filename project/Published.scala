@@ -21,6 +21,7 @@ object Published {
 
   val settings: Seq[Setting[_]] = Seq(
     publishMavenStyle := true,
+    publishConfiguration := publishConfiguration.value.withOverwrite(true),
     publishTo := Some(
       Resolver.file("folder", (ThisBuild / baseDirectory).value / "target" / "maven")
     ),

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, SupportsIndex
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
@@ -82,7 +82,7 @@ def whole_number(what: str, value: object, least: int) -> int | None:
     """A whole number as an argument of the JVM; None stays None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{what} is a whole number, but this is of type {type(value)}.")
     number = operator.index(value)
     if not least <= number <= LONGEST:
