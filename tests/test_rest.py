@@ -489,6 +489,45 @@ def write_at_once(uri: str, name: str, first: int) -> list[str]:
     return done
 
 
+def test_appends_go_on_top_of_what_came_meanwhile(server: CatalogServer, table: Table) -> None:
+    """Of clients that do not try again; other changes of a table that has gone on are refused."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import CommitFailedException
+
+    spark = table.spark
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    retries = "'iceberg.commit.retry.num-retries' = '0'"
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({retries})")
+    before = table.log.version
+    catalog = load_catalog("delta", type="rest", uri=server.uri, token=TOKEN)
+    schema = pa.schema([pa.field("a", pa.int32()), pa.field("b", pa.string())])
+
+    def append(to: Any, number: int) -> int:
+        to.append(pa.Table.from_pylist([{"a": number, "b": "x"}], schema=schema))
+        return int(to.current_snapshot().snapshot_id)
+
+    late, later, deleting, *others = [catalog.load_table(f"default.{table}") for _ in range(3 + 8)]
+    spark.sql(f"INSERT INTO {table} VALUES (2, 'x')")
+    made = [append(late, 3), append(later, 4)]
+    with pytest.raises(CommitFailedException):
+        deleting.delete("a = 1")
+    with ThreadPoolExecutor(8) as clients:
+        list(clients.map(append, others, range(5, 13)))
+    assert sorted(row.a for row in spark.table(table.name).collect()) == list(range(1, 13))
+    assert table.log.version == before + 1 + 2 + 8
+    now = catalog.load_table(f"default.{table}")
+    line = sorted(now.snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
+    assert [snapshot.parent_snapshot_id for snapshot in line[1:]] == [
+        snapshot.snapshot_id for snapshot in line[:-1]
+    ]
+    # The ids are those of the clients, and readers can skip files.
+    assert set(made) <= {snapshot.snapshot_id for snapshot in line}
+    assert sorted(now.scan().to_arrow()["a"].to_pylist()) == list(range(1, 13))
+    bounds = [row["a"] for row in now.inspect.files()["readable_metrics"].to_pylist()]
+    assert sorted(of["lower_bound"] for of in bounds) == list(range(1, 13))
+    assert verify(spark, table.name).compliant
+
+
 def test_the_command_beside_another_server(
     server: CatalogServer, table: Table, tmp_path: Path, quick_local_fs: Path
 ) -> None:

@@ -3,6 +3,7 @@ package org.icebergwritercompat.rest
 import org.apache.iceberg.catalog.{Catalog, Namespace, TableIdentifier}
 import org.apache.iceberg.exceptions.{
   AlreadyExistsException,
+  CommitFailedException,
   NoSuchNamespaceException,
   NoSuchTableException
 }
@@ -352,9 +353,28 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       if (isDone(table)) response(metadata(table))
       else {
         Progress.current.stage = Progress.Applying
-        CatalogHandlers.updateTable(new Loaded(table), wanted, change)
+        try CatalogHandlers.updateTable(new Loaded(table), wanted, change)
+        catch {
+          case overtaken: CommitFailedException =>
+            if (goneOn(table, wanted, change)) response(metadata(table)) else throw overtaken
+        }
       }
     }
+  }
+
+  /** Whether a change that was made on an older state of the table was committed on the new one. */
+  private def goneOn(
+      table: Table,
+      wanted: TableIdentifier,
+      change: UpdateTableRequest
+  ): Boolean = table match {
+    case base: BaseTable =>
+      base.operations match {
+        case operations: WatchedOperations =>
+          OvertakenAppend.of(change).exists(_.commit(operations, wanted.toString))
+        case _ => false
+      }
+    case _ => false
   }
 
   /** What a request makes of nothing. */

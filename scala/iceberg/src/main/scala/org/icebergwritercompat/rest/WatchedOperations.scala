@@ -10,6 +10,7 @@ import org.apache.iceberg.exceptions.{
 }
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.{
+  DataFile,
   ManifestContent,
   ManifestFile,
   ManifestFiles,
@@ -18,6 +19,7 @@ import org.apache.iceberg.{
   TableOperations
 }
 import org.icebergwritercompat.errors.IcebergWriterCompatException
+import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -66,16 +68,50 @@ final class WatchedOperations(operations: TableOperations, table: String, folder
     }
   }
 
-  private def check(base: Option[TableMetadata], updated: TableMetadata): Unit = {
-    // The table's own folder is where it is, not where the client says that it is.
+  /**
+   * The data files that a client has appended to an older snapshot of a table; `None` if it has
+   * done anything else, or if that snapshot is gone.
+   */
+  def appended(table: TableMetadata, snapshot: Snapshot): Option[Seq[DataFile]] = {
+    val parent = Option(snapshot.parentId).map(id => Option(table.snapshot(id)))
+    if (parent.contains(None)) None
+    else {
+      val before = parent.flatten.map(SnapshotHistory.copy(_: Snapshot))
+      val there = before.toSeq.flatMap(manifests).toSet
+      added(table, snapshot, placed(Some(table), table), there)
+      val difference = LiveDifference.of(table, before, Some(snapshot), operations.io)
+      Option.when(
+        difference.removed.isEmpty && difference.twice.isEmpty && difference.added.nonEmpty &&
+          snapshot.deleteManifests(operations.io).isEmpty
+      )(whole(table, manifests(snapshot).filterNot(there), difference.added.map(_.location).toSet))
+    }
+  }
+
+  // With the metrics, which readers skip files by.
+  private def whole(
+      table: TableMetadata,
+      manifests: Seq[ManifestFile],
+      locations: Set[String]
+  ): Seq[DataFile] = manifests.flatMap { manifest =>
+    Using.resource(ManifestFiles.read(manifest, operations.io, table.specsById)) { reader =>
+      reader.iterator.asScala.filter(file => locations(file.location)).map(_.copy()).toVector
+    }
+  }
+
+  // The table's own folder is where it is, not where the client says that it is.
+  private def placed(base: Option[TableMetadata], updated: TableMetadata): String => Unit = {
     val places = new Places(base.map(_.location).toSeq ++ folders)
-    def named(location: String): Unit =
+    location =>
       if (!places.has(location))
         throw IcebergWriterCompatException.commitRefused(
           "PLACE",
           table,
           Map("location" -> location, "folder" -> base.fold(updated)(identity).location)
         )
+  }
+
+  private def check(base: Option[TableMetadata], updated: TableMetadata): Unit = {
+    val named = placed(base, updated)
     named(updated.location)
     val known = base.fold(Set.empty[Long])(_.snapshots.asScala.map(_.snapshotId).toSet)
     val made = updated.snapshots.asScala.filterNot(s => known(s.snapshotId))
