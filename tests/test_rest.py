@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,17 @@ def taking(spark: SparkSession) -> Iterator[CatalogServer]:
         yield running
 
 
-def follow(spark: SparkSession, script: str, *arguments: str, elsewhere: Path) -> list[str]:
-    """Runs a client, and compares what it sees with Delta after each of its steps."""
+def follow(
+    spark: SparkSession,
+    script: str,
+    *arguments: str,
+    elsewhere: Path,
+    others: Callable[[str], Iterable[object]] | None = None,
+) -> list[str]:
+    """Runs a client, and compares what it sees with Delta after each of its steps.
+
+    With `others`, also what another reader sees in a table.
+    """
     seen = []
     with subprocess.Popen(
         [sys.executable, str(REPOSITORY / "tests" / "scripts" / script), *arguments],
@@ -60,6 +69,7 @@ def follow(spark: SparkSession, script: str, *arguments: str, elsewhere: Path) -
             told = json.loads(line)
             table, step = told["table"], told["step"]
             assert told["rows"] == in_order(spark.table(table).collect()), step
+            assert others is None or told["rows"] == in_order(others(table)), step
             report = verify(spark, table)
             assert report.compliant, f"{step}: {report}"
             seen.append(step)
@@ -105,9 +115,17 @@ def changes(spark: SparkSession, table: str) -> list[tuple[str, int]]:
 
 
 def test_duckdb_changes_rows(taking: CatalogServer, table: Table, tmp_path: Path) -> None:
+    from pyiceberg.catalog import load_catalog
+
     spark = table.spark
     script = "rest_duckdb_deletes.py"
-    steps = follow(spark, script, taking.uri, table.name, elsewhere=tmp_path)
+    catalog = load_catalog("delta", type="rest", uri=taking.uri, token=TOKEN)
+
+    def by_pyiceberg(name: str) -> Iterable[object]:
+        rows: list[object] = catalog.load_table(name).scan().to_arrow().to_pylist()
+        return rows
+
+    steps = follow(spark, script, taking.uri, table.name, elsewhere=tmp_path, others=by_pyiceberg)
     assert steps[-1] == "delete of all" and len(steps) == 11
     # Each statement is one commit, and so is the transaction; a DELETE of no row is none.
     assert changes(spark, f"default.{table}_t")[3:] == [
