@@ -461,7 +461,7 @@ def test_moved_in_other_readers(
     (problem,) = status(spark, name).problems
     assert str(table.folder) in problem.text and name in problem.text
     run = CliRunner().invoke(cli.main, ["status", name])
-    assert run.exit_code == 1 and problem.remedy.sql[0] in run.stdout
+    assert run.exit_code == 1 and problem.remedy.command[0] in run.stdout
     run = CliRunner().invoke(cli.main, ["publish", name])
     assert run.exit_code == 0 and "repaired: " in run.stdout
     spark.sql(f"DELETE FROM {table}")
@@ -508,7 +508,9 @@ def test_pyiceberg_commits(
 
     snapshot = append()
     (problem,) = status(spark, table.name).problems
-    assert str(snapshot) in problem.text and f"--take-snapshot {snapshot}" in problem.remedy.sql[0]
+    assert str(snapshot) in problem.text
+    assert f"--take-snapshot {snapshot}" in problem.remedy.command[0]
+    assert f"take_snapshot => {snapshot}" in problem.remedy.sql[0]
     # A commit of Delta is made, and does not throw theirs away.
     spark.sql(f"INSERT INTO {table} VALUES (2, null, null, 'a%/ b')")
     with pytest.raises(UnsupportedOperationException, match=str(snapshot)):
