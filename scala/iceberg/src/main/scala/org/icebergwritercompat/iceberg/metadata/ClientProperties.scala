@@ -1,8 +1,7 @@
 package org.icebergwritercompat.iceberg.metadata
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import org.apache.iceberg.{TableMetadata, TableProperties}
-import org.icebergwritercompat.iceberg.target.SnapshotHistory
+import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableProperties}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -45,7 +44,7 @@ object ClientProperties {
       (PublishedMetadata.forReadersOnly ++ modes).filter(published.properties.containsKey)
     val current = Option(published.currentSnapshot)
     val snapshots = published.snapshots.asScala.map { snapshot =>
-      if (current.contains(snapshot)) SnapshotHistory.copy(snapshot) else snapshot
+      if (current.contains(snapshot)) copy(snapshot) else snapshot
     }.asJava
     val seen = TableMetadata
       .buildFrom(published)
@@ -60,6 +59,9 @@ object ClientProperties {
     seen.snapshots()
     seen
   }
+
+  private def copy(snapshot: Snapshot): Snapshot =
+    SnapshotParser.fromJson(SnapshotParser.toJson(snapshot))
 
   /** The property of published metadata that lists the names of those that clients have set. */
   private[iceberg] val ListProperty = "delta-client-properties"

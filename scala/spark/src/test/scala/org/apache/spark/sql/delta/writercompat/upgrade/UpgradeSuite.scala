@@ -380,7 +380,7 @@ class UpgradeSuite extends UpgradeTests {
       .flatMap(_.sql)
       .foreach(fix => assert(error.getMessage.contains(s"Run: $fix")))
     val names = Seq("change-data-feed", "constraints", "defaults", "row-tracking")
-    names.foreach(name => assert(error.getMessageParameters.get("fix").contains(s""""$name"""")))
+    names.foreach(name => assert(error.getMessageParameters.get("fix").contains(s"'$name'")))
     assert(refused(table)(upgrade(table, drop = names.take(2))).getMessage.contains("B9"))
     val planned = fact(plan(table, drop = names))
     assert(planned.mode == PlanMode.Metadata)
@@ -418,7 +418,9 @@ class UpgradeSuite extends UpgradeTests {
       val error = refused(table)(upgrade(table, rewrite = true))
       assert(error.getCondition.endsWith(".UPGRADE_BLOCKED"))
       val fix = error.getMessageParameters.get("fix")
-      assert(fix.endsWith("""rewrite=True, drop=["generated-columns", "identity-columns"])"""))
+      assert(
+        fix.endsWith("rewrite => true, drop => array('generated-columns', 'identity-columns'))")
+      )
       assert(errors(plan(table)).map(_.rule).toSet == Set("C10", "C11"))
       val drop = Seq("generated-columns", "identity-columns")
       assert(
