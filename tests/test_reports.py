@@ -11,15 +11,23 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from markupsafe import escape
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 import report_samples as samples
 from iceberg_writer_compat import (
+    DisableResult,
+    EnableResult,
     EnableResults,
+    EnableWarning,
     Feature,
     IcebergWriterCompatError,
     Proof,
+    PublishProblem,
+    PublishResult,
+    PublishStatus,
+    Remedy,
     Report,
     Reports,
     RuleText,
@@ -403,3 +411,83 @@ def test_results_have_a_short_repr_and_one_for_notebooks() -> None:
     results = EnableResults((TableProgress("db.<t>", "failed", error=GONE),))
     assert repr(results) == "<EnableResults 1 table: 1 failed>"
     assert results._repr_html_().startswith("<pre>db.&lt;t&gt;: failed; the table is unchanged")
+
+
+TO_ALTER = Remedy(("ALTER TABLE t x",), ('spark.sql("ALTER TABLE t x")',), ("ALTER TABLE t x",))
+
+
+@pytest.mark.parametrize(
+    ("result", "short", "details"),
+    [
+        (
+            PublishResult("db.t", "file:/t/metadata/v2.json", 7, 4, 99, 3, 5, 1, "main.db.t"),
+            "db.t: version 7 is published by 3 snapshots: 5 files added, 1 removed",
+            ["catalog           main.db.t", "metadata          file:/t/metadata/v2.json"],
+        ),
+        (
+            PublishResult("db.t", "v2.json", 7, 7, None, 0, 0, 0, None, mended=("a", "b")),
+            "db.t: version 7 is published, unchanged",
+            ["metadata          v2.json", "repaired          a", "                  b"],
+        ),
+        (
+            PublishStatus("db.t", 7, 5, 2, 99, "v2.json", None),
+            "db.t: version 5 is published, 2 versions behind",
+            ["newest version    7", "snapshot          99"],
+        ),
+        (
+            PublishStatus("db.t", 7, 7, 0, 99, "v2.json", None),
+            "db.t: version 7 is published, the newest",
+            [],
+        ),
+        (
+            PublishStatus(
+                "db.t", 7, None, None, None, None, None, (PublishProblem("It is <b>.", TO_ALTER),)
+            ),
+            "db.t: not published, 1 problem",
+            ["problem           It is <b>.", 'fix               spark.sql("ALTER TABLE t x")'],
+        ),
+        (
+            EnableResult(
+                "db.t",
+                True,
+                version=3,
+                mode="rewrite",
+                files_rewritten=2,
+                bytes_rewritten=2048,
+                files_kept=1,
+                orphans=("file:/t/rewritten-1",),
+                warnings=(EnableWarning("N2: column _file", TO_ALTER),),
+                contract="icebergWriterCompatV1",
+            ),
+            "db.t: icebergWriterCompatV1 is on, 2 data files rewritten",
+            [
+                "version           3",
+                "rewritten         2 files, 2.0 KiB",
+                "kept              1 file",
+                "left over         file:/t/rewritten-1 belongs to no version; VACUUM removes it",
+                "warning           N2: column _file",
+                'fix               spark.sql("ALTER TABLE t x")',
+            ],
+        ),
+        (
+            EnableResult(None, False),
+            "new tables of the session: icebergWriterCompatV1 is on, unchanged",
+            [],
+        ),
+        (DisableResult("db.t", True), "db.t: the feature is off", []),
+    ],
+)
+def test_results_of_calls(
+    result: PublishResult | PublishStatus | EnableResult | DisableResult,
+    short: str,
+    details: list[str],
+) -> None:
+    assert repr(result) == f"<{type(result).__name__} {short}>"
+    first, *lines = str(result).splitlines()
+    assert first == short
+    assert [line for line in details if f"  {line}" not in lines] == []
+    html = result._repr_html_()
+    assert f"{short.partition(': ')[0]}</b>: {short.partition(': ')[2]}" in html
+    for line in details:
+        assert str(escape(line[18:])) in html
+    assert replace(result) == result

@@ -91,6 +91,12 @@ def fragment(reports: Reports) -> str:
     return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
 
 
+def result(subject: str, verdict: str, details: Sequence[tuple[str, str]]) -> str:
+    """The result of a call for notebooks."""
+    template = _environment().get_template("notebook_result.html")
+    return template.render(subject=subject, verdict=verdict, details=details)
+
+
 def text(value: str) -> str:
     """A text for notebooks."""
     return str(Markup("<pre>{}</pre>").format(value))

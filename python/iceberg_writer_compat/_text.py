@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from iceberg_writer_compat.bulk import EnableResults, TableProgress
+    from iceberg_writer_compat.publishing import PublishResult, PublishStatus
     from iceberg_writer_compat.remedy import Remedy
     from iceberg_writer_compat.report import (
         Enabling,
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
         Severity,
         TableError,
     )
-    from iceberg_writer_compat.tables import EnableWarning
+    from iceberg_writer_compat.tables import DisableResult, EnableResult, EnableWarning
 
 Door = Literal["python", "command"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
+_DEFAULT_CONTRACT = "icebergWriterCompatV1"
 _WIDTH = 100
 # A table with thousands of columns can have thousands of violations.
 _LISTED = 20
@@ -123,7 +125,7 @@ def place(value: Place) -> str:
 
 def enabling(value: Enabling) -> str:
     """Whether the feature is on, and how it can be switched on."""
-    files = f"{count(value.files_to_rewrite, 'file')}, {size(value.bytes_to_rewrite)}"
+    files = sized(value.files_to_rewrite, value.bytes_to_rewrite)
     answer = {
         "enabled": "is on",
         "metadata-only": "is off; enabling needs only a metadata commit",
@@ -197,7 +199,12 @@ def plan(value: Plan, door: Door = "python") -> Iterator[tuple[str, str]]:
 
 
 def _files(number: int | None, amount: int | None) -> str:
-    return "" if number is None else f": {count(number, 'file')}, {size(amount or 0)}"
+    return "" if number is None else f": {sized(number, amount or 0)}"
+
+
+def sized(number: int, amount: int) -> str:
+    """A number of files with their size."""
+    return f"{count(number, 'file')}, {size(amount)}"
 
 
 def since(finding: Finding) -> str:
@@ -283,14 +290,53 @@ def reports(value: Reports) -> str:
 def progress(value: TableProgress) -> str:
     """The state of a table in one line."""
     if value.result is not None:
-        done = value.result
-        how = "" if done.changed else ", unchanged"
-        if done.files_rewritten:
-            how = f", {count(done.files_rewritten, 'data file')} rewritten"
-        return f"{done.contract} is on{how}"
+        return switched_on(value.result)
     if value.state == "failed":
         return "failed; the table is unchanged"
     return "not processed in this run"
+
+
+def switched_on(value: EnableResult) -> str:
+    """The verdict of enabling."""
+    how = "" if value.changed else ", unchanged"
+    if value.files_rewritten:
+        how = f", {count(value.files_rewritten, 'data file')} rewritten"
+    return f"{value.contract or _DEFAULT_CONTRACT} is on{how}"
+
+
+def switched_off(value: DisableResult) -> str:
+    """The verdict of disabling."""
+    return "the feature is off" + ("" if value.changed else ", unchanged")
+
+
+def published(value: PublishResult) -> str:
+    """The verdict of publishing."""
+    if not value.changed:
+        return f"version {value.delta_version} is published, unchanged"
+    files = f"{count(value.files_added, 'file')} added, {value.files_removed:,} removed"
+    done = count(value.snapshots, "snapshot")
+    return f"version {value.delta_version} is published by {done}: {files}"
+
+
+def publish_state(value: PublishStatus) -> str:
+    """The verdict on the state of publishing."""
+    problems = [count(len(value.problems), "problem")] * bool(value.problems)
+    if value.published_version is None:
+        told = "not published"
+    elif not value.lag:
+        told = f"version {value.published_version} is published, the newest"
+    else:
+        told = (
+            f"version {value.published_version} is published, {count(value.lag, 'version')} behind"
+        )
+    return ", ".join([told, *problems])
+
+
+def result(subject: str, verdict: str, details: Iterable[tuple[str, str]]) -> str:
+    """The result of a call as text."""
+    lines = [f"{_plain(subject)}: {_plain(verdict)}"]
+    lines += [line for name, text in details for line in _entry(name, text, 18, wrap=False)]
+    return "\n".join(lines)
 
 
 def enabled(value: EnableResults) -> str:
