@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from iceberg_writer_compat.report import (
         Enabling,
         Facts,
+        FileGroup,
         Finding,
         Place,
         Plan,
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
         Reports,
         RuleText,
         Severity,
+        Step,
         TableError,
     )
     from iceberg_writer_compat.tables import DisableResult, EnableResult, EnableWarning
+    from iceberg_writer_compat.todo import ToDo
 
 Door = Literal["python", "command"]
 
@@ -182,24 +185,22 @@ def audit(report: Report) -> str:
     return f"{kind}{read} of {report.audit.files_live:,}, {size(report.audit.bytes)}"
 
 
-def plan(value: Plan, door: Door = "python") -> Iterator[tuple[str, str]]:
+def plan(value: Plan) -> Iterator[tuple[str, str]]:
     """The steps of a plan and its groups of files, each with its name."""
     for step in value.steps:
-        yield step.name, step.what + _files(step.files, step.bytes)
+        yield step.name, step.what + files_of(step)
     for group in value.groups:
         rules = f" ({', '.join(group.rules)})" if group.rules else ""
         listed = "\n".join([f"{group.reason}{rules}", *group.examples])
         yield (
             f"files: {group.verdict}",
-            _files(group.files, group.bytes).lstrip(": ") + f". {listed}",
+            files_of(group).lstrip(": ") + f". {listed}",
         )
-    for remedy in value.remedies if value.mode == "blocked" else ():
-        for statement in statements(remedy, door):
-            yield "to be run", statement
 
 
-def _files(number: int | None, amount: int | None) -> str:
-    return "" if number is None else f": {sized(number, amount or 0)}"
+def files_of(value: Step | FileGroup) -> str:
+    """The number of files of a step, if it is about files, with their size."""
+    return "" if value.files is None else f": {sized(value.files, value.bytes or 0)}"
 
 
 def sized(number: int, amount: int) -> str:
@@ -227,25 +228,63 @@ def report(value: Report, door: Door = "python") -> str:
         named.insert(0, ("contract", value.contract))
     if value.statement:
         named.insert(0, ("statement", value.statement))
-    lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
+    steps = value.to_do
+    lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}"]
+    lines += [*_to_do(steps, door), ""]
     lines += [line for name, text in named for line in _entry(name, text, 18)]
     if value.plan is not None:
         lines += [
             "",
-            *(line for name, text in plan(value.plan, door) for line in _entry(name, text, 18)),
+            *(line for name, text in plan(value.plan) for line in _entry(name, text, 18)),
         ]
+    numbers = steps_by_finding(steps)
     for severity in SEVERITIES:
         findings = [finding for finding in value.findings if finding.severity == severity]
         for group in by_rule(findings).values():
-            lines += ["", *_findings(group, door)]
+            lines += ["", *_findings(group, numbers)]
     return "\n".join(lines)
 
 
-def _findings(group: Sequence[Finding], door: Door) -> Iterator[str]:
-    """The findings of a rule; a reason or fix that all of them share is shown once."""
+def to_do(value: ToDo) -> str:
+    """A step of what to do, without its statements: what it is, and what it fixes."""
+    fixed = fixes(value)
+    return f"{value.what}; fixes {fixed}" if fixed else value.what
+
+
+def fixes(value: ToDo) -> str:
+    """The rules that a step fixes, with the number of places."""
+    several = len(value.rules) > 1
+    rules = [f"{rule} ({n:,})" if several and n > 1 else rule for rule, n in value.rules.items()]
+    return f"{', '.join(rules)}: {count(len(value.findings), 'place')}" if rules else ""
+
+
+def steps_by_finding(steps: Sequence[ToDo]) -> dict[int, int]:
+    """The number of the step that fixes a finding, by the identity of the finding."""
+    return {
+        id(finding): number for number, step in enumerate(steps, 1) for finding in step.findings
+    }
+
+
+def _to_do(steps: Sequence[ToDo], door: Door) -> Iterator[str]:
+    """What to do, with at most so many statements of a step as are listed of anything."""
+    if steps:
+        yield from ("", "  what to do")
+    for number, step in enumerate(steps, 1):
+        yield from _entry(f"  {number}.", str(step), 6)
+        yield from _entry("", step.note, 6)
+        listed = statements(step.remedy, door)
+        yield from _entry("", "\n".join(listed[:_LISTED]), 6, wrap=False)
+        if len(listed) > _LISTED:
+            more = count(len(listed) - _LISTED, "more statement")
+            where = "report.to_do" if door == "python" else "--output html FILE"
+            yield from _entry("", f"and {more}: see {where}", 6)
+
+
+def _findings(group: Sequence[Finding], steps: Mapping[int, int]) -> Iterator[str]:
+    """The findings of a rule; a reason or step that all of them share is shown once."""
     shown = group[:_LISTED]
     one_reason = len({finding.why for finding in shown}) == 1
-    one_fix = len({finding.remedy for finding in shown}) == 1
+    one_step = len({steps.get(id(finding)) for finding in group}) == 1
     yield from _entry(f"{group[0].rule} {group[0].severity}", group[0].required, 12)
     if one_reason:
         yield from _entry("  why", group[0].why, 12)
@@ -258,16 +297,17 @@ def _findings(group: Sequence[Finding], door: Door) -> Iterator[str]:
         yield from _entry("  since", since(finding), 12)
         if not one_reason:
             yield from _entry("  why", finding.why, 12)
-        if not one_fix:
-            yield from _fix(finding, door)
+        if not one_step:
+            yield from _fix(finding, steps)
     if len(group) > len(shown):
         yield f"    and {count(len(group) - len(shown), 'more finding')}"
-    if one_fix:
-        yield from _fix(group[0], door)
+    if one_step:
+        yield from _fix(group[0], steps)
 
 
-def _fix(finding: Finding, door: Door) -> list[str]:
-    return _entry("  fix", "\n".join(statements(finding.remedy, door)), 12, wrap=False)
+def _fix(finding: Finding, steps: Mapping[int, int]) -> list[str]:
+    number = steps.get(id(finding))
+    return [] if number is None else _entry("  fix", f"step {number}", 12)
 
 
 def statements(remedy: Remedy, door: Door) -> tuple[str, ...]:
