@@ -158,6 +158,20 @@ def test_what_to_do_is_enough(table: Table, columns: str) -> None:
         spark.sql(f"DROP TABLE IF EXISTS {table}_iceberg")
 
 
+def test_what_to_do_about_an_empty_table_is_enough(table: Table) -> None:
+    spark = table.spark
+    spark.sql(f"CREATE TABLE {table} (a SMALLINT, `b-c` TINYINT, _row_id SMALLINT) USING delta")
+    steps = check(spark, table.name).to_do
+    assert [next(iter(step.rules)) for step in steps[:2]] == ["C7", "N2"]
+    for step in steps:
+        for statement in step.remedy.sql:
+            spark.sql(statement)
+    spark.sql(f"INSERT INTO {table} VALUES (1, 2, 3)")
+    assert oracle.check(table.folder) == []
+    assert verify(spark, table.name).compliant
+    assert spark.table(table.name).dtypes == [("a", "int"), ("b-c", "int"), ("row_id", "int")]
+
+
 def test_a_version(table: Table) -> None:
     table.spark.sql(f"CREATE TABLE {table} (a INT) USING delta")
     table.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = 'true')")

@@ -150,7 +150,7 @@ def test_what_to_do_comes_first(show: Open) -> None:
     assert texts(page, ".todo li > p:first-child") == [
         "Change the types of columns fixes C7, C5: 2 places",
         "Change the rows fixes E8: 1 place",
-        "Change the table fixes B4: 1 place",
+        "Set properties of the table fixes B4: 1 place",
         "Change the table fixes A3: 1 place",
     ]
     assert texts(page, ".fix")[0] == 'spark.sql("ALTER TABLE db.t ALTER COLUMN a TYPE INT")'

@@ -500,6 +500,10 @@ def test_notebooks_show_the_findings() -> None:
     assert "and 10 more" in html
     assert "<script" not in html
     assert "The table db.gone cannot be found." in several()._repr_html_()
+    assert "1 complies, 1 breaks a rule, 1 could not be read" in several()._repr_html_()
+    many = Reports((Report.from_dict(samples.ordinary("db.t")),) * 30)._repr_html_()
+    assert many.count("<b>db.t</b>") == 20 and "and 10 more tables" in many
+    assert many.count("DROP CONSTRAINT recent") == 20
 
 
 # --- DataFrame ------------------------------------------------------------------------------------

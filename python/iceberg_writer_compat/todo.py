@@ -45,26 +45,32 @@ class ToDo:
 class _Kind(IntEnum):
     """The kinds of steps, in the order in which they are run."""
 
+    PROPERTIES = 0
     # A copy of rows has the defaults of their columns.
-    DEFAULT = 0
+    DEFAULT = 1
     # A constraint would keep its column from being changed.
-    CHANGE = 1
-    TYPE = 2
-    ROWS = 3
-    LOOK = 4
+    CONSTRAINT = 2
+    NULLS = 3
+    CHANGE = 4
+    TYPE = 5
+    ROWS = 6
+    LOOK = 7
     # Statements before this one use the old names.
-    RENAME = 5
-    PURGE = 6
-    DROP_FEATURE = 7
+    RENAME = 8
+    PURGE = 9
+    DROP_FEATURE = 10
     # Delta may refuse it until some time has passed.
-    TRUNCATE = 8
-    COPY = 9
-    SWITCH_ON = 10
-    METADATA = 11
+    TRUNCATE = 11
+    COPY = 12
+    SWITCH_ON = 13
+    METADATA = 14
 
 
 _WHAT = {
+    _Kind.PROPERTIES: "Set properties of the table",
     _Kind.DEFAULT: "Drop the defaults of columns",
+    _Kind.CONSTRAINT: "Drop constraints",
+    _Kind.NULLS: "Let columns have nulls",
     _Kind.CHANGE: "Change the table",
     _Kind.TYPE: "Change the types of columns",
     _Kind.ROWS: "Change the rows",
@@ -86,14 +92,19 @@ _NOTES = {
 _ALTERATION = re.compile(r"ALTER TABLE (?:`(?:[^`]|``)*`|[^\s`])+ (.*)", re.DOTALL)
 _CLAUSES = (
     (re.compile(r"RENAME COLUMN "), _Kind.RENAME),
+    (re.compile(r"(?:UN)?SET TBLPROPERTIES "), _Kind.PROPERTIES),
     (re.compile(r"ALTER COLUMN .* DROP DEFAULT$"), _Kind.DEFAULT),
+    (re.compile(r"DROP CONSTRAINT "), _Kind.CONSTRAINT),
+    (re.compile(r"ALTER COLUMN .* DROP NOT NULL$"), _Kind.NULLS),
     (re.compile(r"ALTER COLUMN .* TYPE "), _Kind.TYPE),
     (re.compile(r"DROP FEATURE .* TRUNCATE HISTORY"), _Kind.TRUNCATE),
     (re.compile(r"DROP FEATURE "), _Kind.DROP_FEATURE),
 )
+# What stands around the statements of a remedy.
+_OF_SESSION = re.compile(r"(?:RE)?SET ")
 _STATEMENTS = (
     (re.compile(r"CALL iceberg_writer_compat\.system\.enable\("), _Kind.SWITCH_ON),
-    (re.compile(r"(?s)CREATE TABLE .* AS SELECT "), _Kind.COPY),
+    (re.compile(r"CREATE TABLE .* AS SELECT ", re.DOTALL), _Kind.COPY),
     (re.compile(r"REORG TABLE "), _Kind.PURGE),
     (re.compile(r"(?:UPDATE|INSERT) "), _Kind.ROWS),
     (re.compile(r"DESCRIBE HISTORY "), _Kind.LOOK),
@@ -152,7 +163,8 @@ def _is_fixed_by_switching_on(finding: Finding) -> bool:
 def _kind(finding: Finding) -> _Kind:
     if finding.place.kind == "metadata":
         return _Kind.METADATA
-    return max(map(_kind_of, finding.remedy.sql), default=_Kind.CHANGE)
+    statements = (line for line in finding.remedy.sql if not _OF_SESSION.match(line))
+    return max(map(_kind_of, statements), default=_Kind.CHANGE)
 
 
 def _kind_of(statement: str) -> _Kind:
