@@ -177,6 +177,58 @@ def broken() -> Json:
     )
 
 
+def ordinary(table: str, verdict: str = "blocked") -> Json:
+    """A report on a table without the feature, with about as much as one of ten columns has."""
+    enable = {
+        "sql": [f"CALL iceberg_writer_compat.system.enable(table => '{table}', rewrite => true)"],
+        "python": [f'enable_iceberg_writer_compat(spark, "{table}", rewrite=True)'],
+        "command": [f"iceberg-writer-compat enable '{table}' --rewrite"],
+    }
+    found = [
+        finding(
+            rule,
+            "warning" if rule[0] in "BE" else "info",
+            place=place("property", f"delta.propertyOf{rule}"),
+            found=f"The property delta.propertyOf{rule} is not set, but it must be true, because "
+            "the feature includes all requirements of IcebergCompatV2.",
+            remedy=enable,
+        )
+        for rule in ("B1", "B2", "B3", "B4", "A1", "A2", "A3", "E1")
+    ]
+    found += [
+        finding(
+            "C1",
+            "warning",
+            place=place("column", name, id=None),
+            found=f"Column {name} has no delta.columnMapping.id and "
+            "delta.columnMapping.physicalName, which Iceberg needs to find it in a data file.",
+            remedy=enable,
+        )
+        for name in (f"column_{n}" for n in range(10))
+    ]
+    if verdict == "blocked":
+        found += [
+            finding(
+                "B8",
+                place=place("property", f"delta.constraints.{name}"),
+                found="The table feature checkConstraints is not compatible, because the "
+                f"constraint {name} uses it, and Iceberg writers do not check constraints.",
+                remedy=remedy(f"ALTER TABLE {table} DROP CONSTRAINT {name}"),
+            )
+            for name in ("positive", "recent")
+        ]
+    enabling = facts()["enabling"] | {"verdict": verdict, "reason": "See the findings."}
+    return report(
+        *found,
+        table=table,
+        enabled=False,
+        compliant=False,
+        contract=None,
+        columns=[column(f"column_{n}") for n in range(10)],
+        facts=facts(enabling=enabling),
+    )
+
+
 def past() -> Json:
     """A history with one rule that was fixed and one that was not."""
     return report(

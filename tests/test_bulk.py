@@ -225,7 +225,7 @@ def test_reports(tmp_path: Path) -> None:
     assert EnableResults.from_dict(json.loads(results.to_json())) == results
     assert json.loads(results.to_json())["counts"] == {"done": 0, "failed": 0, "left": 2}
     page = results.to_html()
-    assert "a.`&lt;b&gt;&amp;`" in page and "<b>" not in page
+    assert "a.`&lt;b&gt;&amp;`" in page and "`<b>" not in page
     assert str(results).splitlines()[-1] == "2 tables: 2 left (interrupted)"
     assert results[0] is plain and len(results) == 2 and results[:1] == (plain,)
 

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, ShortType, StructType
 
+import oracle
 from conftest import PROPERTY, Table
 from iceberg_writer_compat import (
     Report,
@@ -22,6 +23,7 @@ from iceberg_writer_compat import (
     TableError,
     UnreadableTableError,
     check,
+    enable_iceberg_writer_compat,
     explain,
     history,
     rules,
@@ -120,6 +122,54 @@ def test_every_violation_is_listed(table: Table) -> None:
     frame = report.to_df()
     assert frame.where("rule = 'C7'").count() == 2
     assert frame.count() == len(report.findings)
+
+
+@pytest.mark.parametrize(
+    "columns", ["a SMALLINT, i BIGINT GENERATED ALWAYS AS IDENTITY", "v VARIANT"]
+)
+def test_what_to_do_is_enough(table: Table, columns: str) -> None:
+    spark = table.spark
+    spark.sql(
+        f"CREATE TABLE {table} (id INT, g INT GENERATED ALWAYS AS (id + 1), d INT, {columns}) "
+        "USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', "
+        "'delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN d SET DEFAULT 3")
+    spark.sql(f"INSERT INTO {table} (id, d) VALUES (1, 2), (2, DEFAULT)")
+    spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT positive CHECK (id > 0)")
+    before = spark.sql(f"SELECT id, g, d FROM {table} ORDER BY id").collect()
+    report = verify(spark, table.name)
+    assert not report.compliant
+    names = {"spark": spark, "enable_iceberg_writer_compat": enable_iceberg_writer_compat}
+    steps = report.to_do
+    for step in steps:
+        for statement in step.remedy.python:
+            exec(statement, names)
+    fixed = [id(finding) for step in steps for finding in step.findings]
+    assert sorted(fixed) == sorted(map(id, report.findings))
+    copied = "VARIANT" in columns
+    assert len(steps) == (2 if copied else 4)
+    result = f"{table}_iceberg" if copied else table.name
+    try:
+        assert oracle.check(table.folder.with_name(result)) == []
+        assert verify(spark, result).compliant
+        assert spark.sql(f"SELECT id, g, d FROM {result} ORDER BY id").collect() == before
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {table}_iceberg")
+
+
+def test_what_to_do_about_an_empty_table_is_enough(table: Table) -> None:
+    spark = table.spark
+    spark.sql(f"CREATE TABLE {table} (a SMALLINT, `b-c` TINYINT, _row_id SMALLINT) USING delta")
+    steps = check(spark, table.name).to_do
+    assert [next(iter(step.rules)) for step in steps[:2]] == ["C7", "N2"]
+    for step in steps:
+        for statement in step.remedy.sql:
+            spark.sql(statement)
+    spark.sql(f"INSERT INTO {table} VALUES (1, 2, 3)")
+    assert oracle.check(table.folder) == []
+    assert verify(spark, table.name).compliant
+    assert spark.table(table.name).dtypes == [("a", "int"), ("b-c", "int"), ("row_id", "int")]
 
 
 def test_a_version(table: Table) -> None:

@@ -11,21 +11,30 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from markupsafe import escape
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 import report_samples as samples
 from iceberg_writer_compat import (
+    DisableResult,
+    EnableResult,
     EnableResults,
+    EnableWarning,
     Feature,
     IcebergWriterCompatError,
     Proof,
+    PublishProblem,
+    PublishResult,
+    PublishStatus,
+    Remedy,
     Report,
     Reports,
     RuleText,
     TableError,
     TableProgress,
     UnknownReportFormatError,
+    _text,
 )
 
 GONE = TableError("db.gone", "TABLE_OR_VIEW_NOT_FOUND", "The table db.gone cannot be found.")
@@ -165,7 +174,10 @@ def test_text() -> None:
         "    why       An Iceberg reader could not read the column.",
         "    at        column a (id 1, physical name col-1)",
         "    found     column `a` has the type SMALLINT, which Iceberg does not have.",
-        '    fix       spark.sql("ALTER TABLE db.t ALTER COLUMN a TYPE INT")',
+        "  what to do",
+        "    1.  Change the types of columns; fixes C7, C5: 2 places",
+        '        spark.sql("ALTER TABLE db.t ALTER COLUMN a TYPE INT")',
+        "    fix       step 1",
         "    at        property delta.columnMapping.maxColumnId (3)",
         "    at        files (17 files)",
         "              part-00000.parquet: 5 rows in the footer, 6 in the log",
@@ -179,9 +191,159 @@ def test_findings_of_a_rule_stand_together() -> None:
     assert text.count("C7 error") == text.count("C5 error") == 1
     assert text.count("    at ") == 3
     assert text.count("    fix ") == text.count("    why ") == 2
+    assert text.count("ALTER COLUMN a TYPE INT") == 1
     findings[2] |= {"remedy": samples.remedy("DROP TABLE t"), "why": "For another reason."}
     text = str(Report.from_dict(samples.report(*findings)))
     assert text.count("    fix ") == text.count("    why ") == 3
+
+
+ENABLE = "enable_iceberg_writer_compat(spark, "
+
+
+def to_enable(table: str = "db.t", rewrite: bool = False, drop: str = "") -> samples.Json:
+    """The remedy that switches the feature on, as the JVM writes it."""
+    sql = ", rewrite => true" * rewrite + f", drop => array('{drop}')" * bool(drop)
+    python = ", rewrite=True" * rewrite + f', drop=["{drop}"]' * bool(drop)
+    command = " --rewrite" * rewrite + f" --drop {drop}" * bool(drop)
+    return {
+        "sql": [f"CALL iceberg_writer_compat.system.enable(table => '{table}'{sql})"],
+        "python": [f'{ENABLE}"{table}"{python})'],
+        "command": [f"iceberg-writer-compat enable '{table}'{command}"],
+    }
+
+
+def off(*findings: samples.Json, **changes: Any) -> Report:
+    """A report on a table without the feature."""
+    changes = {"enabled": False, "compliant": False, "contract": None} | changes
+    return Report.from_dict(samples.report(*findings, **changes))
+
+
+def finding(rule: str, severity: str, *statements: str, **remedy: Any) -> samples.Json:
+    mended = {
+        "sql": list(statements),
+        "python": [f'spark.sql("{statement}")' for statement in statements],
+        "command": list(statements),
+    }
+    return samples.finding(rule, severity, remedy=mended, **remedy)
+
+
+def test_what_to_do_is_a_short_list_in_order() -> None:
+    widen = "ALTER TABLE db.`a b` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    alter = "ALTER TABLE db.`a b`"
+    report = off(
+        samples.finding("B1", "info", remedy=to_enable()),
+        samples.finding("C10", remedy=to_enable(drop="identity-columns")),
+        samples.finding("C11", remedy=to_enable(drop="generated-columns")),
+        finding("A6", "error", f"{alter} DROP FEATURE deletionVectors TRUNCATE HISTORY"),
+        finding("A6", "error", f"{alter} DROP FEATURE rowTracking"),
+        finding("N2", "error", f"{alter} RENAME COLUMN _row_id TO row_id"),
+        finding("C7", "error", widen, f"{alter} ALTER COLUMN x TYPE INT"),
+        finding("C7", "error", widen, f"{alter} ALTER COLUMN y TYPE INT"),
+        samples.finding("C1", "warning", remedy=to_enable(rewrite=True)),
+        finding("D5", "warning", "REORG TABLE db.`a b` APPLY (PURGE)"),
+        # The footers offer a copy, which is not needed where files may be rewritten.
+        finding("E4", "warning", "CREATE TABLE c USING delta AS SELECT * FROM t"),
+        finding("B8", "error", f"{alter} DROP CONSTRAINT one"),
+        finding("B8", "error", f"{alter} DROP CONSTRAINT two"),
+    )
+    steps = report.to_do
+    assert [step.rules for step in steps] == [
+        {"B8": 2},
+        {"C7": 2},
+        {"N2": 1},
+        {"D5": 1},
+        {"A6": 1},
+        {"A6": 1},
+        {"C10": 1, "C11": 1, "C1": 1, "E4": 1, "B1": 1},
+    ]
+    assert steps[1].remedy.sql == (
+        widen,
+        f"{alter} ALTER COLUMN x TYPE INT",
+        f"{alter} ALTER COLUMN y TYPE INT",
+    )
+    assert "24 hours" in steps[5].note and not steps[4].note
+    assert steps[-1].remedy == Remedy(
+        (
+            "CALL iceberg_writer_compat.system.enable(table => 'db.t', rewrite => true, "
+            "drop => array('identity-columns', 'generated-columns'))",
+        ),
+        (f'{ENABLE}"db.t", rewrite=True, drop=["identity-columns", "generated-columns"])',),
+        (
+            "iceberg-writer-compat enable 'db.t' --rewrite "
+            "--drop identity-columns --drop generated-columns",
+        ),
+    )
+    text = str(report)
+    for step in steps:
+        for statement in step.remedy.python:
+            assert text.count(f"        {statement}\n") == 1
+    assert text.index("what to do") < text.index("  protocol") < text.index("  C10 error")
+    commands = _text.report(report, "command")
+    assert f"        {steps[-1].remedy.command[0]}\n" in commands and ENABLE not in commands
+
+
+def test_a_copy_takes_the_place_of_other_steps() -> None:
+    copy = "CREATE TABLE t_iceberg USING delta PARTITIONED BY (p, d) AS SELECT * FROM t"
+    smaller = "CREATE TABLE t_iceberg USING delta PARTITIONED BY (p) AS SELECT * FROM t"
+    found = (
+        finding("C7", "error", copy),
+        finding("F9", "error", smaller),
+        finding("B8", "error", "ALTER TABLE t DROP CONSTRAINT c"),
+        finding("W1", "error", "UPDATE t SET p = NULL WHERE p = 'x'"),
+        samples.finding("B1", "info", remedy=to_enable()),
+    )
+    steps = off(*found).to_do
+    assert [step.remedy.sql for step in steps] == [
+        ("UPDATE t SET p = NULL WHERE p = 'x'",),
+        (smaller,),
+    ]
+    assert steps[-1].rules == {"C7": 1, "F9": 1, "B8": 1, "B1": 1}
+
+
+def test_a_guarded_table_is_repaired_before_it_is_changed() -> None:
+    steps = Report.from_dict(
+        samples.report(
+            finding("N2", "warning", "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')"),
+            finding("C7", "error", "ALTER TABLE t ALTER COLUMN x TYPE INT"),
+        )
+    ).to_do
+    assert [list(step.rules) for step in steps] == [["C7"], ["N2"]]
+
+
+def test_what_was_fixed_is_not_to_be_done() -> None:
+    assert [step.rules for step in Report.from_dict(samples.past()).to_do] == [{"D1": 1}]
+    assert Report.from_dict(samples.report()).to_do == ()
+    assert "what to do" not in str(Report.from_dict(samples.report()))
+
+
+def test_columns_that_differ_in_case_keep_their_settings() -> None:
+    def rename(column: str) -> list[str]:
+        return [
+            "SET spark.sql.caseSensitive=true",
+            f"ALTER TABLE t RENAME COLUMN {column} TO {column}2",
+            "RESET spark.sql.caseSensitive",
+        ]
+
+    (step,) = off(
+        finding("N2", "error", *rename("_file")), finding("N2", "error", *rename("_FILE"))
+    ).to_do
+    assert step.remedy.sql == (*rename("_file"), *rename("_FILE"))
+
+
+def test_a_plan_says_that_the_call_is_made_again() -> None:
+    plan = samples.planned() | {"findings": []}
+    plan["plan"] |= {"mode": "metadata"}
+    (step,) = Report.from_dict(plan).to_do
+    assert "without its dry run" in str(step) and step.remedy.sql == ()
+
+
+def test_many_statements_are_not_all_listed() -> None:
+    found = [finding("C7", "error", f"ALTER TABLE t ALTER COLUMN c{n} TYPE INT") for n in range(50)]
+    report = off(*found)
+    assert len(report.to_do[0].remedy.sql) == 50
+    lines = str(report).splitlines()
+    assert sum("ALTER COLUMN" in line for line in lines) == 20
+    assert "        and 30 more statements: see report.to_do" in lines
 
 
 def test_the_gravest_findings_come_first() -> None:
@@ -295,7 +457,7 @@ def test_text_of_a_plan() -> None:
     wanted = "  files: rewrite    3 files, 2.0 KiB. Column `t` is stored as int96. (E4, E5)"
     assert wanted in lines
     assert Report.from_json(plan.to_json()) == plan
-    assert "Column `t` is stored as int96." in plan.to_html()
+    assert "Column <code>t</code> is stored as int96." in plan.to_html()
 
 
 def test_report_of_an_older_version_is_read() -> None:
@@ -338,6 +500,10 @@ def test_notebooks_show_the_findings() -> None:
     assert "and 10 more" in html
     assert "<script" not in html
     assert "The table db.gone cannot be found." in several()._repr_html_()
+    assert "1 complies, 1 breaks a rule, 1 could not be read" in several()._repr_html_()
+    many = Reports((Report.from_dict(samples.ordinary("db.t")),) * 30)._repr_html_()
+    assert many.count("<b>db.t</b>") == 20 and "and 10 more tables" in many
+    assert many.count("DROP CONSTRAINT recent") == 20
 
 
 # --- DataFrame ------------------------------------------------------------------------------------
@@ -403,3 +569,83 @@ def test_results_have_a_short_repr_and_one_for_notebooks() -> None:
     results = EnableResults((TableProgress("db.<t>", "failed", error=GONE),))
     assert repr(results) == "<EnableResults 1 table: 1 failed>"
     assert results._repr_html_().startswith("<pre>db.&lt;t&gt;: failed; the table is unchanged")
+
+
+TO_ALTER = Remedy(("ALTER TABLE t x",), ('spark.sql("ALTER TABLE t x")',), ("ALTER TABLE t x",))
+
+
+@pytest.mark.parametrize(
+    ("result", "short", "details"),
+    [
+        (
+            PublishResult("db.t", "file:/t/metadata/v2.json", 7, 4, 99, 3, 5, 1, "main.db.t"),
+            "db.t: version 7 is published by 3 snapshots: 5 files added, 1 removed",
+            ["catalog           main.db.t", "metadata          file:/t/metadata/v2.json"],
+        ),
+        (
+            PublishResult("db.t", "v2.json", 7, 7, None, 0, 0, 0, None, mended=("a", "b")),
+            "db.t: version 7 is published, unchanged",
+            ["metadata          v2.json", "repaired          a", "                  b"],
+        ),
+        (
+            PublishStatus("db.t", 7, 5, 2, 99, "v2.json", None),
+            "db.t: version 5 is published, 2 versions behind",
+            ["newest version    7", "snapshot          99"],
+        ),
+        (
+            PublishStatus("db.t", 7, 7, 0, 99, "v2.json", None),
+            "db.t: version 7 is published, the newest",
+            [],
+        ),
+        (
+            PublishStatus(
+                "db.t", 7, None, None, None, None, None, (PublishProblem("It is <b>.", TO_ALTER),)
+            ),
+            "db.t: not published, 1 problem",
+            ["problem           It is <b>.", 'fix               spark.sql("ALTER TABLE t x")'],
+        ),
+        (
+            EnableResult(
+                "db.t",
+                True,
+                version=3,
+                mode="rewrite",
+                files_rewritten=2,
+                bytes_rewritten=2048,
+                files_kept=1,
+                orphans=("file:/t/rewritten-1",),
+                warnings=(EnableWarning("N2: column _file", TO_ALTER),),
+                contract="icebergWriterCompatV1",
+            ),
+            "db.t: icebergWriterCompatV1 is on, 2 data files rewritten",
+            [
+                "version           3",
+                "rewritten         2 files, 2.0 KiB",
+                "kept              1 file",
+                "left over         file:/t/rewritten-1 belongs to no version; VACUUM removes it",
+                "warning           N2: column _file",
+                'fix               spark.sql("ALTER TABLE t x")',
+            ],
+        ),
+        (
+            EnableResult(None, False),
+            "new tables of the session: icebergWriterCompatV1 is on, unchanged",
+            [],
+        ),
+        (DisableResult("db.t", True), "db.t: the feature is off", []),
+    ],
+)
+def test_results_of_calls(
+    result: PublishResult | PublishStatus | EnableResult | DisableResult,
+    short: str,
+    details: list[str],
+) -> None:
+    assert repr(result) == f"<{type(result).__name__} {short}>"
+    first, *lines = str(result).splitlines()
+    assert first == short
+    assert [line for line in details if f"  {line}" not in lines] == []
+    html = result._repr_html_()
+    assert f"{short.partition(': ')[0]}</b>: {short.partition(': ')[2]}" in html
+    for line in details:
+        assert str(escape(line[18:])) in html
+    assert replace(result) == result

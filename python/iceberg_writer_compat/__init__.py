@@ -79,6 +79,7 @@ from iceberg_writer_compat.tables import (
     enable_iceberg_writer_compat,
     is_iceberg_writer_compat_enabled,
 )
+from iceberg_writer_compat.todo import ToDo
 
 __all__ = [
     "Audit",
@@ -120,6 +121,7 @@ __all__ = [
     "Step",
     "TableError",
     "TableProgress",
+    "ToDo",
     "UnknownReportFormatError",
     "UnreadableTableError",
     "UnsupportedSparkVersionError",

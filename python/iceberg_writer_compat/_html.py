@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
@@ -21,9 +21,31 @@ from iceberg_writer_compat import _proof_text, _text
 if TYPE_CHECKING:
     from iceberg_writer_compat.bulk import EnableResults
     from iceberg_writer_compat.proving.proof import Proof, Status
-    from iceberg_writer_compat.report import Column, Finding, Report, Reports, Severity
+    from iceberg_writer_compat.report import (
+        Column,
+        Finding,
+        Plan,
+        Report,
+        Reports,
+        Severity,
+        Step,
+        TableError,
+    )
+    from iceberg_writer_compat.todo import ToDo
 
 _LISTED = 20
+# So many groups of errors are open when a page is loaded.
+_OPENED = 5
+
+# How a table stands, with the colour, in the order of a page.
+_STANDINGS = {
+    "complies": "good",
+    "one commit away": "info",
+    "needs a rewrite": "warning",
+    "blocked": "error",
+    "breaks a rule": "error",
+    "could not be read": "error",
+}
 
 # The colour of each status, the most severe first.
 _MARKS: dict[Status, str] = {
@@ -45,6 +67,22 @@ class _Bar:
 
 
 @dataclass(frozen=True)
+class _Group:
+    """Findings of one rule and severity that the same step fixes."""
+
+    severity: Severity
+    rule: str
+    step: int | None
+    findings: tuple[Finding, ...]
+    opens: bool
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why they matter, each reason once."""
+        return list(dict.fromkeys(finding.why for finding in self.findings))
+
+
+@dataclass(frozen=True)
 class _Branch:
     """A column in the tree, with its findings, and whether a column below it has findings."""
 
@@ -56,12 +94,18 @@ class _Branch:
 
 def page(reports: Reports, door: _text.Door = "python") -> str:
     """A page, with remedies for Python or for the command line."""
-    return _render("report.html", reports=reports, severities=_text.SEVERITIES, door=door)
+    return _render(
+        "report.html",
+        reports=reports,
+        severities=_text.SEVERITIES,
+        door=door,
+        brief=len(reports) > _LISTED,
+    )
 
 
-def results(value: EnableResults) -> str:
-    """A page with the results of enabling many tables."""
-    return _render("results.html", results=value)
+def results(value: EnableResults, door: _text.Door = "python") -> str:
+    """A page with the results of enabling many tables, for Python or for the command line."""
+    return _render("results.html", results=value, door=door)
 
 
 def _render(template: str, **values: object) -> str:
@@ -88,7 +132,13 @@ def _render(template: str, **values: object) -> str:
 
 def fragment(reports: Reports) -> str:
     """A short report for notebooks."""
-    return _environment().get_template("notebook.html").render(reports=reports, listed=_LISTED)
+    return _environment().get_template("notebook.html").render(reports=reports)
+
+
+def result(subject: str, verdict: str, details: Sequence[tuple[str, str]]) -> str:
+    """The result of a call for notebooks."""
+    template = _environment().get_template("notebook_result.html")
+    return template.render(subject=subject, verdict=verdict, details=details)
 
 
 def text(value: str) -> str:
@@ -119,6 +169,14 @@ def _of_proof(proof: Proof) -> dict[str, object]:
     }
 
 
+def _of_column(proof: Proof, reader: str, column: str) -> Status:
+    """The status of a column whose checksum differs."""
+    outcome = proof.outcome(reader, "values")
+    found = [d for d in outcome.differences if d.place == column] if outcome else []
+    is_known = bool(found) and all(difference.fault is not None for difference in found)
+    return "known fault" if is_known else "differs"
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -132,21 +190,32 @@ def _environment() -> Environment:
         "audit": _text.audit,
         "bars": _bars,
         "cell": _proof_text.cell,
+        "count": _text.count,
         "counts": _counts,
         "enabling": _text.enabling,
         "facts": _text.facts,
-        "plan": _text.plan,
+        "files": _text.files_of,
+        "fixes": _text.fixes,
+        "groups": _groups,
+        "is_statement": _is_statement,
+        "numbers": _numbers,
+        "of_column": _of_column,
         "proof_source": _proof_text.source,
         "quoted": _quoted,
         "ranked": _text.ranked,
+        "rules": lambda findings: list(_text.by_rule(_text.ranked(findings)).values()),
         "seconds": _text.seconds,
         "since": _text.since,
         "size": _text.size,
+        "sized": _text.sized,
         "source": _text.source,
+        "standing": _standing,
         "state": _state,
         "statements": _text.statements,
-        "tree": _tree,
+        "totals": _totals,
+        "tree": lambda report: list(_tree(report)),
     }
+    environment.globals |= {"listed": _LISTED, "standings": _STANDINGS}
     return environment
 
 
@@ -159,6 +228,62 @@ def _state(report: Report) -> str:
     if report.compliant:
         return "good"
     return "bad" if report.violations else "off"
+
+
+def _standing(entry: Report | TableError) -> str:
+    # That module imports this one.
+    from iceberg_writer_compat import report as _report
+
+    if isinstance(entry, _report.TableError):
+        return "could not be read"
+    if entry.compliant:
+        return "complies"
+    return {
+        "enabled": "breaks a rule",
+        "metadata-only": "one commit away",
+        "rewrite": "needs a rewrite",
+        "blocked": "blocked",
+    }[entry.facts.enabling.verdict]
+
+
+def _totals(reports: Reports) -> list[tuple[str, int]]:
+    """How many tables stand in each way."""
+    counts = Counter(map(_standing, reports))
+    return [(name, counts[name]) for name in _STANDINGS if counts[name]]
+
+
+def _groups(report: Report, steps: Sequence[ToDo]) -> list[_Group]:
+    """The findings by severity, step and rule."""
+    numbers = _text.steps_by_finding(steps)
+    groups: dict[tuple[Severity, int | None, str], list[Finding]] = {}
+    for finding in report.findings:
+        key = (finding.severity, numbers.get(id(finding)), finding.rule)
+        groups.setdefault(key, []).append(finding)
+
+    def order(key: tuple[Severity, int | None, str]) -> tuple[int, int]:
+        severity, step, _ = key
+        return _text.SEVERITIES.index(severity), len(steps) + 1 if step is None else step
+
+    return [
+        _Group(
+            severity,
+            rule,
+            step,
+            tuple(groups[severity, step, rule]),
+            severity == "error" and n < _OPENED,
+        )
+        for n, (severity, step, rule) in enumerate(sorted(groups, key=order))
+    ]
+
+
+def _numbers(steps: Sequence[ToDo]) -> Callable[[Finding], int | None]:
+    """The number of the step that fixes a finding."""
+    numbers = _text.steps_by_finding(steps)
+    return lambda finding: numbers.get(id(finding))
+
+
+def _is_statement(step: Step, plan: Plan) -> bool:
+    return any(step.what in remedy.sql for remedy in plan.remedies)
 
 
 def _counts(report: Report) -> Counter[str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from iceberg_writer_compat.bulk import EnableResults, TableProgress
+    from iceberg_writer_compat.publishing import PublishResult, PublishStatus
     from iceberg_writer_compat.remedy import Remedy
     from iceberg_writer_compat.report import (
         Enabling,
         Facts,
+        FileGroup,
         Finding,
         Place,
         Plan,
@@ -19,14 +21,17 @@ if TYPE_CHECKING:
         Reports,
         RuleText,
         Severity,
+        Step,
         TableError,
     )
-    from iceberg_writer_compat.tables import EnableWarning
+    from iceberg_writer_compat.tables import DisableResult, EnableResult, EnableWarning
+    from iceberg_writer_compat.todo import ToDo
 
 Door = Literal["python", "command"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
+_DEFAULT_CONTRACT = "icebergWriterCompatV1"
 _WIDTH = 100
 # A table with thousands of columns can have thousands of violations.
 _LISTED = 20
@@ -123,7 +128,7 @@ def place(value: Place) -> str:
 
 def enabling(value: Enabling) -> str:
     """Whether the feature is on, and how it can be switched on."""
-    files = f"{count(value.files_to_rewrite, 'file')}, {size(value.bytes_to_rewrite)}"
+    files = sized(value.files_to_rewrite, value.bytes_to_rewrite)
     answer = {
         "enabled": "is on",
         "metadata-only": "is off; enabling needs only a metadata commit",
@@ -180,24 +185,27 @@ def audit(report: Report) -> str:
     return f"{kind}{read} of {report.audit.files_live:,}, {size(report.audit.bytes)}"
 
 
-def plan(value: Plan, door: Door = "python") -> Iterator[tuple[str, str]]:
+def plan(value: Plan) -> Iterator[tuple[str, str]]:
     """The steps of a plan and its groups of files, each with its name."""
     for step in value.steps:
-        yield step.name, step.what + _files(step.files, step.bytes)
+        yield step.name, step.what + files_of(step)
     for group in value.groups:
         rules = f" ({', '.join(group.rules)})" if group.rules else ""
         listed = "\n".join([f"{group.reason}{rules}", *group.examples])
         yield (
             f"files: {group.verdict}",
-            _files(group.files, group.bytes).lstrip(": ") + f". {listed}",
+            files_of(group).lstrip(": ") + f". {listed}",
         )
-    for remedy in value.remedies if value.mode == "blocked" else ():
-        for statement in statements(remedy, door):
-            yield "to be run", statement
 
 
-def _files(number: int | None, amount: int | None) -> str:
-    return "" if number is None else f": {count(number, 'file')}, {size(amount or 0)}"
+def files_of(value: Step | FileGroup) -> str:
+    """The number of files of a step, if it is about files, with their size."""
+    return "" if value.files is None else f": {sized(value.files, value.bytes or 0)}"
+
+
+def sized(number: int, amount: int) -> str:
+    """A number of files with their size."""
+    return f"{count(number, 'file')}, {size(amount)}"
 
 
 def since(finding: Finding) -> str:
@@ -220,25 +228,63 @@ def report(value: Report, door: Door = "python") -> str:
         named.insert(0, ("contract", value.contract))
     if value.statement:
         named.insert(0, ("statement", value.statement))
-    lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}", ""]
+    steps = value.to_do
+    lines = [f"{_plain(value.table)}: {_plain(value.verdict)}", f"  {_plain(source(value))}"]
+    lines += [*_to_do(steps, door), ""]
     lines += [line for name, text in named for line in _entry(name, text, 18)]
     if value.plan is not None:
         lines += [
             "",
-            *(line for name, text in plan(value.plan, door) for line in _entry(name, text, 18)),
+            *(line for name, text in plan(value.plan) for line in _entry(name, text, 18)),
         ]
+    numbers = steps_by_finding(steps)
     for severity in SEVERITIES:
         findings = [finding for finding in value.findings if finding.severity == severity]
         for group in by_rule(findings).values():
-            lines += ["", *_findings(group, door)]
+            lines += ["", *_findings(group, numbers)]
     return "\n".join(lines)
 
 
-def _findings(group: Sequence[Finding], door: Door) -> Iterator[str]:
-    """The findings of a rule; a reason or fix that all of them share is shown once."""
+def to_do(value: ToDo) -> str:
+    """A step of what to do, without its statements: what it is, and what it fixes."""
+    fixed = fixes(value)
+    return f"{value.what}; fixes {fixed}" if fixed else value.what
+
+
+def fixes(value: ToDo) -> str:
+    """The rules that a step fixes, with the number of places."""
+    several = len(value.rules) > 1
+    rules = [f"{rule} ({n:,})" if several and n > 1 else rule for rule, n in value.rules.items()]
+    return f"{', '.join(rules)}: {count(len(value.findings), 'place')}" if rules else ""
+
+
+def steps_by_finding(steps: Sequence[ToDo]) -> dict[int, int]:
+    """The number of the step that fixes a finding, by the identity of the finding."""
+    return {
+        id(finding): number for number, step in enumerate(steps, 1) for finding in step.findings
+    }
+
+
+def _to_do(steps: Sequence[ToDo], door: Door) -> Iterator[str]:
+    """What to do, with at most so many statements of a step as are listed of anything."""
+    if steps:
+        yield from ("", "  what to do")
+    for number, step in enumerate(steps, 1):
+        yield from _entry(f"  {number}.", str(step), 6)
+        yield from _entry("", step.note, 6)
+        listed = statements(step.remedy, door)
+        yield from _entry("", "\n".join(listed[:_LISTED]), 6, wrap=False)
+        if len(listed) > _LISTED:
+            more = count(len(listed) - _LISTED, "more statement")
+            where = "report.to_do" if door == "python" else "--output html FILE"
+            yield from _entry("", f"and {more}: see {where}", 6)
+
+
+def _findings(group: Sequence[Finding], steps: Mapping[int, int]) -> Iterator[str]:
+    """The findings of a rule; a reason or step that all of them share is shown once."""
     shown = group[:_LISTED]
     one_reason = len({finding.why for finding in shown}) == 1
-    one_fix = len({finding.remedy for finding in shown}) == 1
+    one_step = len({steps.get(id(finding)) for finding in group}) == 1
     yield from _entry(f"{group[0].rule} {group[0].severity}", group[0].required, 12)
     if one_reason:
         yield from _entry("  why", group[0].why, 12)
@@ -251,16 +297,17 @@ def _findings(group: Sequence[Finding], door: Door) -> Iterator[str]:
         yield from _entry("  since", since(finding), 12)
         if not one_reason:
             yield from _entry("  why", finding.why, 12)
-        if not one_fix:
-            yield from _fix(finding, door)
+        if not one_step:
+            yield from _fix(finding, steps)
     if len(group) > len(shown):
         yield f"    and {count(len(group) - len(shown), 'more finding')}"
-    if one_fix:
-        yield from _fix(group[0], door)
+    if one_step:
+        yield from _fix(group[0], steps)
 
 
-def _fix(finding: Finding, door: Door) -> list[str]:
-    return _entry("  fix", "\n".join(statements(finding.remedy, door)), 12, wrap=False)
+def _fix(finding: Finding, steps: Mapping[int, int]) -> list[str]:
+    number = steps.get(id(finding))
+    return [] if number is None else _entry("  fix", f"step {number}", 12)
 
 
 def statements(remedy: Remedy, door: Door) -> tuple[str, ...]:
@@ -283,14 +330,53 @@ def reports(value: Reports) -> str:
 def progress(value: TableProgress) -> str:
     """The state of a table in one line."""
     if value.result is not None:
-        done = value.result
-        how = "" if done.changed else ", unchanged"
-        if done.files_rewritten:
-            how = f", {count(done.files_rewritten, 'data file')} rewritten"
-        return f"{done.contract} is on{how}"
+        return switched_on(value.result)
     if value.state == "failed":
         return "failed; the table is unchanged"
     return "not processed in this run"
+
+
+def switched_on(value: EnableResult) -> str:
+    """The verdict of enabling."""
+    how = "" if value.changed else ", unchanged"
+    if value.files_rewritten:
+        how = f", {count(value.files_rewritten, 'data file')} rewritten"
+    return f"{value.contract or _DEFAULT_CONTRACT} is on{how}"
+
+
+def switched_off(value: DisableResult) -> str:
+    """The verdict of disabling."""
+    return "the feature is off" + ("" if value.changed else ", unchanged")
+
+
+def published(value: PublishResult) -> str:
+    """The verdict of publishing."""
+    if not value.changed:
+        return f"version {value.delta_version} is published, unchanged"
+    files = f"{count(value.files_added, 'file')} added, {value.files_removed:,} removed"
+    done = count(value.snapshots, "snapshot")
+    return f"version {value.delta_version} is published by {done}: {files}"
+
+
+def publish_state(value: PublishStatus) -> str:
+    """The verdict on the state of publishing."""
+    problems = [count(len(value.problems), "problem")] * bool(value.problems)
+    if value.published_version is None:
+        told = "not published"
+    elif not value.lag:
+        told = f"version {value.published_version} is published, the newest"
+    else:
+        told = (
+            f"version {value.published_version} is published, {count(value.lag, 'version')} behind"
+        )
+    return ", ".join([told, *problems])
+
+
+def result(subject: str, verdict: str, details: Iterable[tuple[str, str]]) -> str:
+    """The result of a call as text."""
+    lines = [f"{_plain(subject)}: {_plain(verdict)}"]
+    lines += [line for name, text in details for line in _entry(name, text, 18, wrap=False)]
+    return "\n".join(lines)
 
 
 def enabled(value: EnableResults) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from iceberg_writer_compat import _codec, _jvm
+from iceberg_writer_compat import _codec, _jvm, _text
+from iceberg_writer_compat._result import Result
 from iceberg_writer_compat.remedy import Remedy
 
 
-@dataclass(frozen=True)
-class PublishResult:
+@dataclass(frozen=True, repr=False)
+class PublishResult(Result):
     """The result of publishing a table.
 
     Attributes:
@@ -46,6 +48,21 @@ class PublishResult:
         """False if the newest version was already published."""
         return self.delta_version != self.previous_version
 
+    @property
+    def verdict(self) -> str:
+        """The verdict in one line."""
+        return _text.published(self)
+
+    def _subject(self) -> str:
+        return self.table
+
+    def _details(self) -> Iterator[tuple[str, str]]:
+        yield "catalog", self.catalog_table or ""
+        yield "metadata", self.metadata_location
+        yield "snapshot", _shown(self.snapshot_id)
+        yield "repaired", "\n".join(self.mended)
+        yield "set aside", "\n".join(self.set_aside)
+
 
 @dataclass(frozen=True)
 class PublishProblem:
@@ -60,8 +77,8 @@ class PublishProblem:
     remedy: Remedy
 
 
-@dataclass(frozen=True)
-class PublishStatus:
+@dataclass(frozen=True, repr=False)
+class PublishStatus(Result):
     """The state of publishing of a table.
 
     Attributes:
@@ -84,6 +101,27 @@ class PublishStatus:
     metadata_location: str | None
     catalog_table: str | None
     problems: tuple[PublishProblem, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one line."""
+        return _text.publish_state(self)
+
+    def _subject(self) -> str:
+        return self.table
+
+    def _details(self) -> Iterator[tuple[str, str]]:
+        yield "catalog", self.catalog_table or ""
+        yield "metadata", self.metadata_location or ""
+        yield "newest version", str(self.delta_version)
+        yield "snapshot", _shown(self.snapshot_id)
+        for problem in self.problems:
+            yield "problem", problem.text
+            yield "fix", str(problem.remedy)
+
+
+def _shown(value: int | None) -> str:
+    return "" if value is None else str(value)
 
 
 def publish(

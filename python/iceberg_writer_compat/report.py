@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_writer_compat import _codec, _html, _text
+from iceberg_writer_compat import _codec, _html, _text, todo
 from iceberg_writer_compat.exceptions import NoActiveSessionError
 from iceberg_writer_compat.remedy import Remedy
 
@@ -297,6 +297,11 @@ class Report:
     def violations(self) -> tuple[Finding, ...]:
         """The findings that break a rule."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def to_do(self) -> tuple[todo.ToDo, ...]:
+        """The steps that fix the findings, in the order in which they are run."""
+        return todo.of(self)
 
     @property
     def verdict(self) -> str:

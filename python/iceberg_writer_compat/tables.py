@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
 from pyspark.sql import SparkSession
 
 from iceberg_writer_compat import _codec, _jvm, _text
+from iceberg_writer_compat._result import Result
 from iceberg_writer_compat.remedy import Remedy
 from iceberg_writer_compat.report import Report
 
@@ -33,8 +34,11 @@ class EnableWarning:
         return _text.warning(self)
 
 
-@dataclass(frozen=True)
-class EnableResult:
+_NEW_TABLES = "new tables of the session"
+
+
+@dataclass(frozen=True, repr=False)
+class EnableResult(Result):
     """The result of enabling.
 
     Attributes:
@@ -63,9 +67,30 @@ class EnableResult:
     warnings: tuple[EnableWarning, ...] = field(default=(), compare=False)
     contract: str | None = field(default=None, compare=False)
 
+    @property
+    def verdict(self) -> str:
+        """The verdict in one line."""
+        return _text.switched_on(self)
 
-@dataclass(frozen=True)
-class DisableResult:
+    def _subject(self) -> str:
+        return _NEW_TABLES if self.table is None else self.table
+
+    def _details(self) -> Iterator[tuple[str, str]]:
+        if self.version is not None:
+            yield "version", str(self.version)
+        if self.files_rewritten:
+            yield "rewritten", _text.sized(self.files_rewritten, self.bytes_rewritten)
+        if self.files_kept:
+            yield "kept", _text.count(self.files_kept, "file")
+        for folder in self.orphans:
+            yield "left over", f"{folder} belongs to no version; VACUUM removes it"
+        for warning in self.warnings:
+            yield "warning", warning.text
+            yield "fix", str(warning.remedy)
+
+
+@dataclass(frozen=True, repr=False)
+class DisableResult(Result):
     """The result of disabling.
 
     Attributes:
@@ -75,6 +100,14 @@ class DisableResult:
 
     table: str | None
     changed: bool
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one line."""
+        return _text.switched_off(self)
+
+    def _subject(self) -> str:
+        return _NEW_TABLES if self.table is None else self.table
 
 
 @overload

@@ -146,6 +146,8 @@ def show(reports: compat.Reports, form: str, html_file: str | None) -> int:
 def _html_of(answer: compat.Reports | compat.EnableResults | compat.Proof) -> str:
     if isinstance(answer, compat.Reports):
         return _html.page(answer, "command")
+    if isinstance(answer, compat.EnableResults):
+        return _html.results(answer, "command")
     return answer.to_html()
 
 

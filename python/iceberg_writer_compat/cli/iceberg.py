@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _jvm, _log_store, _text, proving, serving
+from iceberg_writer_compat import _jvm, _log_store, proving, serving
 from iceberg_writer_compat.cli._common import (
     FAILED,
     REFUSED,
@@ -108,10 +108,7 @@ def publish(
     if form == "json":
         click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
     else:
-        files = f"{_text.count(result.files_added, 'file')} added, {result.files_removed:,} removed"
-        done = f" by {_text.count(result.snapshots, 'snapshot')}: {files}"
-        how = done if result.changed else ", unchanged"
-        click.echo(f"{table}: version {result.delta_version} is published{how}")
+        click.echo(f"{table}: {result.verdict}")
         _show_place(result)
         for mended in result.mended:
             click.echo(f"  repaired: {mended}")
