@@ -84,7 +84,9 @@ private object RecentTables {
 
   private object Entry {
 
-    /** `None` for a table that is published elsewhere, or in a place where looking costs as much. */
+    /**
+     * `None` for a table that is published elsewhere, or in a place where looking costs as much.
+     */
     def of(seen: Seen): Option[Entry] = {
       val folder = new Path(seen.log.dataPath, "metadata")
       val file = new Path(seen.metadata.metadataFileLocation)
@@ -97,7 +99,8 @@ private object RecentTables {
         list = Option(seen.metadata.currentSnapshot).map(s => new Path(s.manifestListLocation))
         statuses <- Try((file +: list.toSeq).map(fs.getFileStatus)).toOption
       } yield {
-        val next = MetadataFileNames.Endings.map(ending => new Path(folder, s"v${number + 1}$ending"))
+        val next =
+          MetadataFileNames.Endings.map(ending => new Path(folder, s"v${number + 1}$ending"))
         Entry(seen, snapshot, fs, statuses, next, System.nanoTime)
       }
     }
