@@ -467,6 +467,30 @@ def test_metadata_that_is_lost_is_written_anew(server: CatalogServer, table: Tab
     written = json.loads(Path(urlsplit(after["metadata-location"]).path).read_text())
     assert written["current-snapshot-id"] == after["metadata"]["current-snapshot-id"]
     assert written["table-uuid"] == before["metadata"]["table-uuid"] == table.log.metadata["id"]
+    # So is what it refers to.
+    before = ask(server, "GET", f"{TABLES}/{table}").body["metadata"]["snapshots"][-1]
+    Path(urlsplit(before["manifest-list"]).path).unlink()
+    after = ask(server, "GET", f"{TABLES}/{table}").body["metadata"]["snapshots"][-1]
+    assert Path(urlsplit(after["manifest-list"]).path).exists()
+
+
+def test_a_table_that_is_made_anew_is_another_one(server: CatalogServer, table: Table) -> None:
+    """Also in the folder of the old one, and with as many versions."""
+    name, spark = f"{table}_anew", table.spark
+    for column in ("a", "b"):
+        spark.sql(
+            f"CREATE TABLE {name} ({column} INT) USING delta "
+            "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
+        )
+        spark.sql(f"INSERT INTO {name} VALUES (1)")
+        made = spark.sql(f"DESCRIBE DETAIL {name}").first()
+        assert made is not None
+        for _ in range(2):
+            loaded = ask(server, "GET", f"{TABLES}/{name}").body["metadata"]
+            assert loaded["table-uuid"] == made.id
+            assert [one["name"] for one in loaded["schemas"][-1]["fields"]] == [column]
+            assert loaded["properties"]["delta-version"] == "1"
+        spark.sql(f"DROP TABLE {name}")
 
 
 def test_without_a_token_only_this_machine(spark: SparkSession) -> None:

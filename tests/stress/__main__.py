@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from stress import clients, disks, heaps, kills, races
+from stress import clients, disks, heaps, kills, races, rest
 from stress.counts import Counts
 from stress.judge import Judge
 
@@ -21,6 +21,7 @@ PARTS = {
     "disks": (disks.run, 0.15),
     "heaps": (heaps.run, 0.1),
     "clients": (clients.run, 0.2),
+    "rest": (rest.run, 0.15),
 }
 
 
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument(
         "--operations", type=int, default=None, help="random operations by clients (by the time)"
     )
+    parser.add_argument("--kills", type=int, default=3, help="of the REST server (3)")
     arguments = parser.parse_args()
     seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
     chosen = {name: PARTS[name] for name in arguments.parts or PARTS}

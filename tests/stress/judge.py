@@ -33,9 +33,10 @@ class Judge:
         self.counts = counts
         builder = configure_spark_with_iceberg_writer_compat(local_builder(warehouse))
         # Retention is what VACUUM of the workers goes by, too.
-        self.spark: SparkSession = builder.config(
-            "spark.databricks.delta.retentionDurationCheck.enabled", "false"
-        ).getOrCreate()
+        builder.config("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        # Small tables are looked at again and again.
+        builder.config("spark.databricks.delta.snapshotPartitions", "2")
+        self.spark: SparkSession = builder.getOrCreate()
         self.spark.sparkContext.setLogLevel("OFF")
 
     def close(self) -> None:

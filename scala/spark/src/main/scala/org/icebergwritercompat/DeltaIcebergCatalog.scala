@@ -11,6 +11,7 @@ import org.apache.spark.sql.delta.writercompat.writeback.{
   ClientRequest,
   DeltaTableOperations,
   PublishedTable,
+  RecentTables,
   SessionTables
 }
 import org.icebergwritercompat.iceberg.metadata.RowLevelDeletes
@@ -57,7 +58,10 @@ class DeltaIcebergCatalog extends BaseMetastoreCatalog with SupportsNamespaces {
   override protected def newTableOps(table: TableIdentifier): TableOperations = operations(table)
 
   private def operations(table: TableIdentifier) =
-    new DeltaTableOperations(tables, table, rowDeletes)
+    new DeltaTableOperations(tables, table, rowDeletes, recent)
+
+  /** What was loaded of the tables, if that is kept. */
+  private[icebergwritercompat] def recent: Option[RecentTables] = None
 
   override protected def defaultWarehouseLocation(table: TableIdentifier): String =
     tables.defaultLocation(table).toString

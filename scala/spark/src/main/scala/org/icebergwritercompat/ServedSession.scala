@@ -5,7 +5,11 @@ import org.apache.iceberg.TableOperations
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.writercompat.read.Sessions
-import org.apache.spark.sql.delta.writercompat.writeback.{ClientRequest, SessionTables}
+import org.apache.spark.sql.delta.writercompat.writeback.{
+  ClientRequest,
+  RecentTables,
+  SessionTables
+}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.RowLevelDeletes
@@ -94,6 +98,9 @@ private final class ServedSession(spark: SparkSession, rowDeletes: RowLevelDelet
 
 /** The tables, with operations that a client elsewhere may use. */
 private final class WatchedCatalog(folders: Namespace => Seq[String]) extends DeltaIcebergCatalog {
+
+  // Clients load a table for each statement, and between commits it is the same.
+  override private[icebergwritercompat] val recent: Option[RecentTables] = Some(new RecentTables)
 
   override protected def newTableOps(table: TableIdentifier): TableOperations =
     new WatchedOperations(super.newTableOps(table), table.toString, folders(table.namespace))

@@ -24,7 +24,8 @@ object Settings {
       "publish",
       "growth",
       "upgrade",
-      "writeback"
+      "writeback",
+      "rest"
     )
 }
 
@@ -49,7 +50,8 @@ object Benchmarks {
       Option.when(settings.wants("publish"))(PublishBenchmark.run(settings)) ++
       Option.when(settings.wants("publish", "growth"))(GrowthBenchmark.run(settings)) ++
       Option.when(settings.wants("upgrade"))(UpgradeBenchmark.run(settings)) ++
-      Option.when(settings.wants("writeback"))(WriteBackBenchmark.run(settings))
+      Option.when(settings.wants("writeback"))(WriteBackBenchmark.run(settings)) ++
+      Option.when(settings.wants("rest"))(RestBenchmark.run(settings))
     val text = Report.markdown(sections, settings, machine)
     println(text)
     if (names.isEmpty && !settings.quick)

@@ -135,6 +135,7 @@ object WriteBackWorker {
       val answer = line.split(' ').toSeq match {
         case Seq("table", kind, files)       => worker.table(kind, files.toInt); Seq(0d)
         case Seq("append", kind, files)      => worker.append(kind, files.toInt)
+        case Seq("load", kind, files)        => worker.load(kind, files.toInt)
         case Seq("many", kind, files, count) => worker.many(kind, files.toInt, count.toInt)
         case other                           => sys.error(other.mkString(" "))
       }
@@ -167,9 +168,14 @@ private final class WriteBackWorker(folder: Path) {
   }
 
   private lazy val own: Catalog = {
-    val made = new JdbcCatalog
-    made.setConf(spark.sessionState.newHadoopConf())
     Files.createDirectories(folder)
+    val made = jdbc(new JdbcCatalog)
+    made.createNamespace(namespace)
+    made
+  }
+
+  private def jdbc(made: JdbcCatalog): JdbcCatalog = {
+    made.setConf(spark.sessionState.newHadoopConf())
     made.initialize(
       "own",
       java.util.Map.of(
@@ -181,7 +187,6 @@ private final class WriteBackWorker(folder: Path) {
         "V1"
       )
     )
-    made.createNamespace(namespace)
     made
   }
 
@@ -193,21 +198,42 @@ private final class WriteBackWorker(folder: Path) {
 
   private var made = 0L
 
-  def stop(): Unit = spark.stop()
+  private val servers = mutable.Map.empty[String, ServedCatalog]
+
+  def stop(): Unit = {
+    servers.values.foreach(_.close())
+    spark.stop()
+  }
+
+  /** A catalog behind a server in this process, by the kind of its tables. */
+  private def served(kind: String): Option[ServedCatalog] = Option.when(kind.endsWith("served")) {
+    servers.getOrElseUpdate(
+      kind,
+      if (isOwn(kind)) ServedCatalog.of(new ServedJdbc(jdbc(_), folder), spark)
+      else ServedCatalog.of(spark)
+    )
+  }
+
+  private def isOwn(kind: String): Boolean = kind.startsWith("own")
+
+  private def id(kind: String, files: Int): TableIdentifier =
+    TableIdentifier.of(namespace, s"t_${kind}_$files")
+
+  /** The milliseconds of loading a table that has not changed, and of asking whether it has. */
+  def load(kind: String, files: Int): Seq[Double] =
+    servers(kind).load(id(kind, files))
 
   /** A table with this number of files. */
   def table(kind: String, files: Int): Unit = {
-    val id = TableIdentifier.of(namespace, s"t_${kind}_$files")
     val options = java.util.Map.of("write.metadata.delete-after-commit.enabled", "true")
-    val there = (if (kind == "own") own else delta)
-      .createTable(id, schema, PartitionSpec.unpartitioned, options)
-    tables(kind -> files) = there
-    if (kind != "own")
+    val there = (if (isOwn(kind)) own else delta)
+      .createTable(id(kind, files), schema, PartitionSpec.unpartitioned, options)
+    if (!isOwn(kind))
       spark.sql(
-        s"ALTER TABLE $id SET TBLPROPERTIES ('delta.checkpointInterval' = '100000'" +
+        s"ALTER TABLE ${id(kind, files)} SET TBLPROPERTIES ('delta.checkpointInterval' = '100000'" +
           (if (kind == "delta") s", '${WriterCompat.Publish}' = 'true')" else ")")
       )
-    if (kind == "own") {
+    if (isOwn(kind)) {
       val append = there.newFastAppend()
       (0 until files).foreach(i => append.appendFile(unreal(there, i)))
       append.commit()
@@ -215,7 +241,7 @@ private final class WriteBackWorker(folder: Path) {
       commit(there, Vector.tabulate(files)(i => added(s"data/unreal-$i.parquet", 1048576)))
       there.refresh()
     }
-    ()
+    tables(kind -> files) = served(kind).fold(there)(_.catalog.loadTable(id(kind, files)))
   }
 
   private def unreal(there: Table, number: Int): DataFile =

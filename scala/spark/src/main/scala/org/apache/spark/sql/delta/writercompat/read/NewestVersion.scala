@@ -35,7 +35,7 @@ private[writercompat] object NewestVersion {
     known.version >= 0 && known.tableCommitCoordinatorClientOpt.isEmpty && Try {
       val fs = log.logPath.getFileSystem(log.newDeltaHadoopConf())
       val file = FileNames.unsafeDeltaFile(log.logPath, known.version)
-      schemes(fs.getScheme) && known.logSegment.deltas.lastOption.exists { last =>
+      isQuickIn(fs) && known.logSegment.deltas.lastOption.exists { last =>
         last.getPath.getName == file.getName && {
           val now = fs.getFileStatus(file)
           now.getLen == last.getLen && now.getModificationTime == last.getModificationTime
@@ -47,6 +47,9 @@ private[writercompat] object NewestVersion {
   @nowarn("cat=deprecation")
   private def isThere(fs: FileSystem, log: DeltaLog, version: Long): Boolean =
     fs.isFile(FileNames.unsafeDeltaFile(log.logPath, version))
+
+  /** Whether looking at a few files costs less than anything else. */
+  def isQuickIn(fs: FileSystem): Boolean = schemes(fs.getScheme)
 
   // Elsewhere listing takes one request, and some stores complete commits when they list.
   private val schemes = Set("file", "hdfs")

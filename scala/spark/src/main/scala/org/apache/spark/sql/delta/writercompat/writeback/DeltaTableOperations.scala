@@ -40,11 +40,15 @@ import scala.util.{Failure, Success, Try}
  *
  * Delta's log is the only truth: a commit becomes a commit of Delta first, which notes the
  * snapshots of the client, and is then published as any other.
+ *
+ * @param recent
+ *   what was loaded for others, which need not be loaded again
  */
 final class DeltaTableOperations(
     tables: SessionTables,
     table: IcebergIdentifier,
-    rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse
+    rowDeletes: RowLevelDeletes = RowLevelDeletes.Refuse,
+    recent: Option[RecentTables] = None
 ) extends TableOperations {
 
   import DeltaTableOperations._
@@ -74,12 +78,19 @@ final class DeltaTableOperations(
     Sessions.active(tables.session)(find()) match {
       case None if seen.isDefined =>
         throw new NoSuchTableException("Table does not exist any more: %s", table)
-      case None                  => null
-      case Some((log, entry, _)) =>
+      case None                       => null
+      case Some((log, entry, newest)) =>
         val known = seen.filter { s =>
           (s.log eq log) && s.version == log.unsafeVolatileSnapshot.version
         }
-        known.getOrElse(load(log, Some(entry))).metadata
+        known
+          .orElse {
+            val loaded = recent.filter(_ => seen.isEmpty).flatMap(_.of(table, newest))
+            loaded.foreach(found => seen = Some(found.copy(entry = Some(entry))))
+            loaded
+          }
+          .getOrElse(load(log, Some(entry)))
+          .metadata
     }
   }
 
@@ -107,6 +118,7 @@ final class DeltaTableOperations(
           Seen(log, entry, result.deltaVersion, writable)
       }
       seen = Some(now)
+      recent.foreach(_.put(table, now))
       now
     }
 
