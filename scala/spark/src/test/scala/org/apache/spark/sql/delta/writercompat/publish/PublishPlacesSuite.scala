@@ -573,7 +573,7 @@ class PublishPlacesSuite extends PublishedSuite {
     assert(inIceberg(table).size == 4)
     val listing = FolderListing.of(table.folder)
     assert(problems(table).size == 1)
-    Seq(s"$first", s"$last", "tester", "append", "/data/", "--take-snapshot", "--discard-snapshot")
+    Seq(s"$first", s"$last", "tester", "append", "/data/", "--take-snapshot", "discard_snapshot =>")
       .foreach(word => assert(status(table).toString.contains(word), word))
     val refusal = refused(table)(publish(table))
     assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOREIGN_COMMIT")
