@@ -89,7 +89,7 @@ wheel: stage ## Build the Python wheel and source distribution into dist/
 	$(bin)/python -m build --outdir dist python
 	@ls dist
 
-release: wheel ## Build what a release needs: dist/, target/maven and their lists of contents (see RELEASING.md)
+release: wheel ## Build what a release needs: dist/ and target/maven (see RELEASING.md)
 	$(bin)/twine check --strict dist/*
 	$(sbt) publishAll
 

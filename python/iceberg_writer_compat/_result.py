@@ -11,18 +11,20 @@ from iceberg_writer_compat import _html, _text
 class Result(ABC):
     """The result of a call on a table, with a short `repr`, a text, and HTML for notebooks."""
 
+    # The table; None if the call was about the new tables of the session.
+    table: str | None
+
     @property
     @abstractmethod
     def verdict(self) -> str:
         """The verdict in one line."""
 
-    @abstractmethod
-    def _subject(self) -> str:
-        """The table, or what else the result is about."""
-
     def _details(self) -> Iterable[tuple[str, str]]:
         """What else there is to know, each with its name; empty texts are left out."""
         return ()
+
+    def _subject(self) -> str:
+        return "new tables of the session" if self.table is None else self.table
 
     def __repr__(self) -> str:
         """The verdict; `str` has everything."""

@@ -53,9 +53,6 @@ class PublishResult(Result):
         """The verdict in one line."""
         return _text.published(self)
 
-    def _subject(self) -> str:
-        return self.table
-
     def _details(self) -> Iterator[tuple[str, str]]:
         yield "catalog", self.catalog_table or ""
         yield "metadata", self.metadata_location
@@ -106,9 +103,6 @@ class PublishStatus(Result):
     def verdict(self) -> str:
         """The verdict in one line."""
         return _text.publish_state(self)
-
-    def _subject(self) -> str:
-        return self.table
 
     def _details(self) -> Iterator[tuple[str, str]]:
         yield "catalog", self.catalog_table or ""

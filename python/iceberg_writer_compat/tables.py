@@ -34,9 +34,6 @@ class EnableWarning:
         return _text.warning(self)
 
 
-_NEW_TABLES = "new tables of the session"
-
-
 @dataclass(frozen=True, repr=False)
 class EnableResult(Result):
     """The result of enabling.
@@ -72,9 +69,6 @@ class EnableResult(Result):
         """The verdict in one line."""
         return _text.switched_on(self)
 
-    def _subject(self) -> str:
-        return _NEW_TABLES if self.table is None else self.table
-
     def _details(self) -> Iterator[tuple[str, str]]:
         if self.version is not None:
             yield "version", str(self.version)
@@ -105,9 +99,6 @@ class DisableResult(Result):
     def verdict(self) -> str:
         """The verdict in one line."""
         return _text.switched_off(self)
-
-    def _subject(self) -> str:
-        return _NEW_TABLES if self.table is None else self.table
 
 
 @overload
