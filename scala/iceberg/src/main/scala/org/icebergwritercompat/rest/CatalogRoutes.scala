@@ -12,7 +12,7 @@ import org.apache.iceberg.rest.requests._
 import org.apache.iceberg.rest.responses._
 import org.apache.iceberg.rest.{CatalogHandlers, Endpoint}
 import org.apache.iceberg.UpdateRequirement.AssertTableDoesNotExist
-import org.apache.iceberg.{BaseTable, MetadataUpdate, Schema, Table, TableMetadata}
+import org.apache.iceberg.{BaseTable, MetadataUpdate, Schema, Table, TableMetadata, TableOperations}
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 
 import java.nio.charset.StandardCharsets.UTF_8
@@ -367,13 +367,9 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       table: Table,
       wanted: TableIdentifier,
       change: UpdateTableRequest
-  ): Boolean = table match {
-    case base: BaseTable =>
-      base.operations match {
-        case operations: WatchedOperations =>
-          OvertakenAppend.of(change).exists(_.commit(operations, wanted.toString))
-        case _ => false
-      }
+  ): Boolean = operations(table) match {
+    case watched: WatchedOperations =>
+      OvertakenAppend.of(change).exists(_.commit(watched, wanted.toString))
     case _ => false
   }
 
@@ -399,8 +395,10 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     uuids.forall(_ == there.uuid)
   }
 
-  private def metadata(table: Table): TableMetadata = table match {
-    case base: BaseTable => base.operations.current
+  private def metadata(table: Table): TableMetadata = operations(table).current
+
+  private def operations(table: Table): TableOperations = table match {
+    case base: BaseTable => base.operations
     case other           => throw new NoSuchTableException("Table does not exist: %s", other.name)
   }
 

@@ -1,8 +1,6 @@
 package org.icebergwritercompat.rest
 
 import org.apache.iceberg.UpdateRequirement.AssertRefSnapshotID
-import org.apache.iceberg.encryption.EncryptionManager
-import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.rest.requests.UpdateTableRequest
 import org.apache.iceberg.{
   BaseTable,
@@ -11,7 +9,6 @@ import org.apache.iceberg.{
   MetadataUpdate,
   Snapshot,
   SnapshotRef,
-  TableMetadata,
   TableOperations,
   UpdateRequirement
 }
@@ -85,26 +82,9 @@ private[rest] object OvertakenAppend {
     ref.name == SnapshotRef.MAIN_BRANCH && ref.snapshotId == snapshot.snapshotId
 
   /** Operations that give the next snapshot an id. */
-  private final class Named(operations: TableOperations, id: Long) extends TableOperations {
-
-    override def current(): TableMetadata = operations.current()
-
-    override def refresh(): TableMetadata = operations.refresh()
-
-    override def commit(base: TableMetadata, updated: TableMetadata): Unit =
-      operations.commit(base, updated)
+  private final class Named(operations: TableOperations, id: Long)
+      extends PassedOnOperations(operations) {
 
     override def newSnapshotId(): Long = id
-
-    override def io(): FileIO = operations.io()
-
-    override def encryption(): EncryptionManager = operations.encryption()
-
-    override def metadataFileLocation(fileName: String): String =
-      operations.metadataFileLocation(fileName)
-
-    override def locationProvider(): LocationProvider = operations.locationProvider()
-
-    override def requireStrictCleanup(): Boolean = operations.requireStrictCleanup()
   }
 }

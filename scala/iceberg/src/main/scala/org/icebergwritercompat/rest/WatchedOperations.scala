@@ -1,6 +1,5 @@
 package org.icebergwritercompat.rest
 
-import org.apache.iceberg.encryption.EncryptionManager
 import org.apache.iceberg.exceptions.{
   AlreadyExistsException,
   CommitFailedException,
@@ -8,7 +7,6 @@ import org.apache.iceberg.exceptions.{
   NoSuchTableException,
   ValidationException
 }
-import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg.{
   DataFile,
   ManifestContent,
@@ -20,6 +18,7 @@ import org.apache.iceberg.{
 }
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory}
+import org.icebergwritercompat.iceberg.metadata.MetadataCopies
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -35,7 +34,7 @@ import scala.util.control.NonFatal
  *   where its files may be, besides its own folder
  */
 final class WatchedOperations(operations: TableOperations, table: String, folders: => Seq[String])
-    extends TableOperations {
+    extends PassedOnOperations(operations) {
 
   import Progress._
 
@@ -76,25 +75,20 @@ final class WatchedOperations(operations: TableOperations, table: String, folder
     val parent = Option(snapshot.parentId).map(id => Option(table.snapshot(id)))
     if (parent.contains(None)) None
     else {
-      val before = parent.flatten.map(SnapshotHistory.copy(_: Snapshot))
+      val before = parent.flatten.map(MetadataCopies.of(_: Snapshot))
       val there = before.toSeq.flatMap(manifests).toSet
       added(table, snapshot, placed(Some(table), table), there)
       val difference = LiveDifference.of(table, before, Some(snapshot), operations.io)
       Option.when(
         difference.removed.isEmpty && difference.twice.isEmpty && difference.added.nonEmpty &&
           snapshot.deleteManifests(operations.io).isEmpty
-      )(whole(table, manifests(snapshot).filterNot(there), difference.added.map(_.location).toSet))
-    }
-  }
-
-  // With the metrics, which readers skip files by.
-  private def whole(
-      table: TableMetadata,
-      manifests: Seq[ManifestFile],
-      locations: Set[String]
-  ): Seq[DataFile] = manifests.flatMap { manifest =>
-    Using.resource(ManifestFiles.read(manifest, operations.io, table.specsById)) { reader =>
-      reader.iterator.asScala.filter(file => locations(file.location)).map(_.copy()).toVector
+      ) {
+        val locations = difference.added.map(_.location).toSet
+        manifests(snapshot)
+          .filterNot(there)
+          .flatMap(SnapshotHistory.liveWithMetrics(table, operations.io, _))
+          .filter(file => locations(file.location))
+      }
     }
   }
 
@@ -145,19 +139,4 @@ final class WatchedOperations(operations: TableOperations, table: String, folder
       Using.resource(reader)(_.iterator.forEachRemaining(file => named(file.location)))
     }
   }
-
-  override def io(): FileIO = operations.io
-
-  override def encryption(): EncryptionManager = operations.encryption
-
-  override def metadataFileLocation(fileName: String): String =
-    operations.metadataFileLocation(fileName)
-
-  override def locationProvider(): LocationProvider = operations.locationProvider
-
-  override def temp(uncommitted: TableMetadata): TableOperations = operations.temp(uncommitted)
-
-  override def newSnapshotId(): Long = operations.newSnapshotId
-
-  override def requireStrictCleanup(): Boolean = operations.requireStrictCleanup
 }

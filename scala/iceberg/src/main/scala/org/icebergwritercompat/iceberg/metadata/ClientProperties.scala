@@ -1,7 +1,7 @@
 package org.icebergwritercompat.iceberg.metadata
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import org.apache.iceberg.{Snapshot, SnapshotParser, TableMetadata, TableProperties}
+import org.apache.iceberg.{TableMetadata, TableProperties}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -44,7 +44,7 @@ object ClientProperties {
       (PublishedMetadata.forReadersOnly ++ modes).filter(published.properties.containsKey)
     val current = Option(published.currentSnapshot)
     val snapshots = published.snapshots.asScala.map { snapshot =>
-      if (current.contains(snapshot)) copy(snapshot) else snapshot
+      if (current.contains(snapshot)) MetadataCopies.of(snapshot) else snapshot
     }.asJava
     val seen = TableMetadata
       .buildFrom(published)
@@ -59,9 +59,6 @@ object ClientProperties {
     seen.snapshots()
     seen
   }
-
-  private def copy(snapshot: Snapshot): Snapshot =
-    SnapshotParser.fromJson(SnapshotParser.toJson(snapshot))
 
   /** The property of published metadata that lists the names of those that clients have set. */
   private[iceberg] val ListProperty = "delta-client-properties"

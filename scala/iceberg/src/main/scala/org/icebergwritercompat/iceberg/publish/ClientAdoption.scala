@@ -4,9 +4,9 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.{Snapshot, SnapshotParser, SnapshotSummary, TableMetadata}
-import org.icebergwritercompat.iceberg.metadata.{EngineKeys, PublishedMetadata}
+import org.icebergwritercompat.iceberg.metadata.{EngineKeys, MetadataCopies, PublishedMetadata}
 import org.icebergwritercompat.iceberg.source.{ClientSnapshots, DeltaCommit, FileTotals}
-import org.icebergwritercompat.iceberg.target.{LiveDifference, SnapshotHistory, StoreSchemes}
+import org.icebergwritercompat.iceberg.target.{LiveDifference, StoreSchemes}
 import org.icebergwritercompat.iceberg.translate.DataFilePaths
 
 import scala.util.Try
@@ -79,7 +79,7 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
       totals: FileTotals,
       last: Snapshot
   ): Boolean = {
-    val before = Option(prepared.currentSnapshot).map(SnapshotHistory.copy)
+    val before = Option(prepared.currentSnapshot).map(MetadataCopies.of(_: Snapshot))
     val difference = LiveDifference.of(prepared, before, Some(last), io)
     // A commit that leaves nothing of what came before may be the first that is published.
     val isAll = prepared.currentSnapshot == null && totals.files.contains(commit.added.size.toLong)

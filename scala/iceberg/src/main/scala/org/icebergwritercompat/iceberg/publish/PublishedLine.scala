@@ -1,7 +1,7 @@
 package org.icebergwritercompat.iceberg.publish
 
 import org.apache.iceberg.TableMetadata
-import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
+import org.icebergwritercompat.iceberg.metadata.{MetadataCopies, PublishedMetadata}
 import org.icebergwritercompat.iceberg.source.CommitMark
 import org.icebergwritercompat.iceberg.target.{Damage, Found, PublishTarget, SnapshotHistory}
 
@@ -52,7 +52,7 @@ private[publish] class PublishedLine(name: String, operations: PublishTarget) {
   def foreign: Seq[ForeignCommit] = found match {
     case Found.Foreign(published, snapshots, lost) =>
       snapshots.map { snapshot =>
-        ForeignCommit.of(published, operations, SnapshotHistory.copy(snapshot), lost)
+        ForeignCommit.of(published, operations, MetadataCopies.of(snapshot), lost)
       }
     case _ => Nil
   }
@@ -118,7 +118,7 @@ private[publish] class PublishedLine(name: String, operations: PublishTarget) {
   def filesOnlyInHistory(endedBefore: Long, without: Set[Long]): Seq[String] =
     metadata.toSeq.flatMap { known =>
       // A copy, because snapshots cache their manifests, and there may be many.
-      val published = SnapshotHistory.copy(known)
+      val published = MetadataCopies.of(known)
       val ended = SnapshotHistory.endedBefore(published, endedBefore)
       SnapshotHistory.onlyInOlder(published, operations, without = ended ++ without)
     }

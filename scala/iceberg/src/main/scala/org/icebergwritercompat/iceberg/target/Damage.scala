@@ -6,6 +6,7 @@ import org.apache.iceberg.io.FileIO
 import org.apache.iceberg.util.Tasks
 import org.apache.iceberg.{DataFile, ManifestFile, ManifestFiles, Snapshot, TableMetadata}
 import org.icebergwritercompat.errors.Causes
+import org.icebergwritercompat.iceberg.metadata.MetadataCopies
 
 import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
@@ -96,7 +97,7 @@ private[iceberg] object Damage {
   // Snapshots cache their manifests, of which there may be many.
   private def manifests(snapshot: Snapshot, io: FileIO): Either[Damage, Seq[ManifestFile]] =
     orElse(io, snapshot.manifestListLocation) {
-      SnapshotHistory.copy(snapshot).allManifests(io).asScala.toSeq
+      MetadataCopies.of(snapshot).allManifests(io).asScala.toSeq
     }
 
   /** The first of some data files that is missing or has another length. */

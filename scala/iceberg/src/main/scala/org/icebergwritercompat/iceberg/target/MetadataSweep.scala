@@ -11,6 +11,7 @@ import org.icebergwritercompat.iceberg.metadata.MetadataFileNames.{
   Temporary
 }
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.ClientProperty
+import org.icebergwritercompat.iceberg.metadata.MetadataCopies
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -135,8 +136,8 @@ object MetadataSweep {
         .stopOnFailure()
         .throwFailureWhenFinished()
         .run { snapshot =>
-          SnapshotHistory
-            .copy(snapshot)
+          MetadataCopies
+            .of(snapshot)
             .allManifests(io)
             .forEach { manifest => needed.add(key(manifest.path)); () }
         }

@@ -63,23 +63,20 @@ object SnapshotHistory {
     snapshot.operation != DataOperations.APPEND ||
       snapshot.summary.containsKey(SnapshotSummary.DELETED_FILES_PROP)
 
-  /** A copy of the metadata that does not share the caches of its snapshots. */
-  def copy(table: TableMetadata): TableMetadata =
-    TableMetadataParser.fromJson(table.metadataFileLocation, TableMetadataParser.toJson(table))
-
-  /** A copy of the snapshot that does not share its caches. */
-  def copy(snapshot: Snapshot): Snapshot = SnapshotParser.fromJson(SnapshotParser.toJson(snapshot))
-
   /** The live data files of a snapshot, without their metrics. */
   def live(table: TableMetadata, io: FileIO, snapshot: Snapshot): Iterator[DataFile] =
     snapshot.dataManifests(io).asScala.iterator.flatMap(live(table, io, _))
 
   /** The live data files of a manifest, without their metrics. */
   def live(table: TableMetadata, io: FileIO, manifest: ManifestFile): Seq[DataFile] =
-    Using.resource(ManifestFiles.read(manifest, io, table.specsById).select(withoutMetrics)) {
-      reader =>
-        Using.resource(reader.iterator())(_.asScala.toVector)
-    }
+    Using.resource(ManifestFiles.read(manifest, io, table.specsById).select(withoutMetrics))(files)
+
+  /** The same with their metrics, by which readers skip files. */
+  def liveWithMetrics(table: TableMetadata, io: FileIO, manifest: ManifestFile): Seq[DataFile] =
+    Using.resource(ManifestFiles.read(manifest, io, table.specsById))(files)
+
+  private def files(reader: ManifestReader[DataFile]): Seq[DataFile] =
+    Using.resource(reader.iterator())(_.asScala.toVector)
 
   private val withoutMetrics =
     Seq(

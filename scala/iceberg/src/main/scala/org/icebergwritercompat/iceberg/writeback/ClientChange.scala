@@ -6,7 +6,12 @@ import org.apache.iceberg.io.FileIO
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata.metricsPrefix
-import org.icebergwritercompat.iceberg.metadata.{ClientProperties, EngineKeys, RowLevelDeletes}
+import org.icebergwritercompat.iceberg.metadata.{
+  ClientProperties,
+  EngineKeys,
+  MetadataCopies,
+  RowLevelDeletes
+}
 import org.icebergwritercompat.iceberg.manifest.ManifestIndex
 import org.icebergwritercompat.iceberg.publish.PublishRefusals
 import org.icebergwritercompat.iceberg.source._
@@ -79,7 +84,7 @@ final class ClientChange(table: String, rowDeletes: RowLevelDeletes = RowLevelDe
         val from = base.flatMap(current)
         val made = newSnapshots(base, updated)
         // One of the history would remember its manifests as long as it is part of it.
-        val to = current(updated).map(s => if (made.contains(s)) s else SnapshotHistory.copy(s))
+        val to = current(updated).map(s => if (made.contains(s)) s else MetadataCopies.of(s))
         if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil, None))
         else
           deletes(to, io).toLeft(()).flatMap { _ =>
