@@ -1,6 +1,7 @@
 package org.icebergwritercompat.sql
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, Sessions}
 
 /** The Delta tables of a schema or a catalog, by names as statements spell them. */
@@ -35,5 +36,5 @@ private[icebergwritercompat] object TableNames {
 
   // An unquoted name must not be read as a number, such as 1d.
   private def quoted(part: String): String =
-    if (part.matches("[A-Za-z_][A-Za-z0-9_]*")) part else s"`${part.replace("`", "``")}`"
+    if (part.matches("[A-Za-z_][A-Za-z0-9_]*")) part else quoteIdentifier(part)
 }

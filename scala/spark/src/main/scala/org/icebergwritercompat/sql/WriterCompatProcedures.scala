@@ -1,6 +1,7 @@
 package org.icebergwritercompat.sql
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
 import org.apache.spark.sql.connector.catalog.{Identifier, ProcedureCatalog}
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
@@ -28,7 +29,7 @@ final class WriterCompatProcedures extends ProcedureCatalog {
       .flatMap(asked => Procedures.all.find(_.name == asked.name.toLowerCase(Locale.ROOT)))
       .getOrElse {
         val parts = ownName +: identifier.namespace.toSeq :+ identifier.name
-        val quoted = parts.map(part => s"`${part.replace("`", "``")}`").mkString(".")
+        val quoted = parts.map(quoteIdentifier).mkString(".")
         throw new AnalysisException("ROUTINE_NOT_FOUND", Map("routineName" -> quoted))
       }
 

@@ -5,7 +5,7 @@ import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
+import org.apache.spark.sql.catalyst.util.QuotingUtils.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.AlterTableDropFeatureDeltaCommand
 import org.apache.spark.sql.delta.writercompat.feature.WriterCompatTableFeature
@@ -46,7 +46,7 @@ object DeltaTables {
   def nameParts(name: String): Seq[String] = CatalystSqlParser.parseMultipartIdentifier(name)
 
   private def notFound(parts: Seq[String]): AnalysisException = {
-    val name = parts.map(part => s"`${part.replace("`", "``")}`").mkString(".")
+    val name = parts.map(quoteIdentifier).mkString(".")
     new AnalysisException("TABLE_OR_VIEW_NOT_FOUND", Map("relationName" -> name))
   }
 

@@ -1,11 +1,9 @@
 package org.apache.spark.sql.delta.writercompat.read
 
-import org.apache.hadoop.fs.FileSystem
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot}
 
-import scala.annotation.nowarn
 import scala.util.Try
 
 /** The newest version of a table. */
@@ -30,27 +28,13 @@ private[writercompat] object NewestVersion {
     }
 
   // Versions have no gaps. The file of the known one is compared, because the table may have been
-  // removed and made again by another process.
+  // removed and made again by another process. Some stores complete commits when they list.
   private def isNewest(log: DeltaLog, known: Snapshot): Boolean =
     known.version >= 0 && known.tableCommitCoordinatorClientOpt.isEmpty && Try {
       val fs = log.logPath.getFileSystem(log.newDeltaHadoopConf())
-      val file = FileNames.unsafeDeltaFile(log.logPath, known.version)
-      isQuickIn(fs) && known.logSegment.deltas.lastOption.exists { last =>
-        last.getPath.getName == file.getName && {
-          val now = fs.getFileStatus(file)
-          now.getLen == last.getLen && now.getModificationTime == last.getModificationTime
-        }
-      } && !isThere(fs, log, known.version + 1)
+      def file(version: Long) = FileNames.unsafeDeltaFile(log.logPath, version)
+      FileLooks.areQuickIn(fs) && known.logSegment.deltas.lastOption.exists { last =>
+        last.getPath.getName == file(known.version).getName && FileLooks.isSame(fs, last)
+      } && !FileLooks.isThere(fs, file(known.version + 1))
     }.getOrElse(false)
-
-  // `exists` would make more requests.
-  @nowarn("cat=deprecation")
-  private def isThere(fs: FileSystem, log: DeltaLog, version: Long): Boolean =
-    fs.isFile(FileNames.unsafeDeltaFile(log.logPath, version))
-
-  /** Whether looking at a few files costs less than anything else. */
-  def isQuickIn(fs: FileSystem): Boolean = schemes(fs.getScheme)
-
-  // Elsewhere listing takes one request, and some stores complete commits when they list.
-  private val schemes = Set("file", "hdfs")
 }

@@ -12,7 +12,6 @@ import org.apache.iceberg.exceptions.{
 import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.iceberg.io.{FileIO, LocationProvider}
 import org.apache.iceberg._
-import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.delta.writercompat.publish.SparkPublishing
 import org.apache.spark.sql.delta.writercompat.read.{NewestVersion, Sessions, TableStates}
@@ -307,11 +306,7 @@ final class DeltaTableOperations(
   private def named(log: DeltaLog, folder: Path): CatalogTable = {
     val fs = folder.getFileSystem(log.newDeltaHadoopConf())
     Seq("data", "metadata").foreach(child => fs.mkdirs(new Path(folder, child)))
-    try tables.register(table, folder)
-    catch {
-      case _: TableAlreadyExistsException =>
-        throw new AlreadyExistsException("Table already exists: %s", table)
-    }
+    tables.register(table, folder)
   }
 
   private def unsurely[T](step: => T): T =

@@ -5,8 +5,8 @@ import org.apache.iceberg.catalog.{TableIdentifier => IcebergIdentifier}
 import org.apache.iceberg.exceptions.{AlreadyExistsException, ValidationException}
 import org.apache.iceberg.hadoop.HadoopFileIO
 import org.apache.iceberg.{TableMetadata, TableMetadataParser}
-import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException
-import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
+import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.writercompat.read.Sessions
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
@@ -24,16 +24,11 @@ final class PublishedTable(tables: SessionTables, metadataFile: String) {
   def register(name: IcebergIdentifier): Unit = Sessions.active(tables.session) {
     if (tables.exists(name)) throw new AlreadyExistsException("Table already exists: %s", name)
     val published = metadata(name)
-    val log = deltaLog(name)
-    if (published.property(PublishedMetadata.DeltaTableProperty, "") != log.update().metadata.id)
+    val snapshot = deltaTable(name)
+    if (published.property(PublishedMetadata.DeltaTableProperty, "") != snapshot.metadata.id)
       throw refused(name, s"is of another table than the Delta table in $folder")
-    try {
-      tables.register(name, new Path(log.dataPath.toString))
-      ()
-    } catch {
-      case _: TableAlreadyExistsException =>
-        throw new AlreadyExistsException("Table already exists: %s", name)
-    }
+    tables.register(name, new Path(snapshot.deltaLog.dataPath.toString))
+    ()
   }
 
   private val file = new Path(metadataFile)
@@ -44,17 +39,16 @@ final class PublishedTable(tables: SessionTables, metadataFile: String) {
   private def isInPlace: Boolean = file.getName.endsWith(".metadata.json") &&
     Option(file.getParent).exists(p => p.getName == "metadata" && p.getParent != null)
 
-  private def deltaLog(name: IcebergIdentifier): DeltaLog = {
-    val log = tables.log(folder)
-    val snapshot = log.update()
+  private def deltaTable(name: IcebergIdentifier): Snapshot = {
+    val snapshot = tables.log(folder).update()
     if (snapshot.version < 0) throw refused(name, notPublished)
     if (!Contracts.isEnabled(snapshot.metadata.configuration))
       throw refused(
         name,
         s"is of a Delta table without ${Contracts.default.feature}. To offer it, run " +
-          s"ALTER TABLE delta.`$folder` SET TBLPROPERTIES ('${Contracts.default.property}' = 'true')"
+          s"ALTER TABLE delta.${quoteIdentifier(s"$folder")} SET TBLPROPERTIES ('${Contracts.default.property}' = 'true')"
       )
-    log
+    snapshot
   }
 
   private def metadata(name: IcebergIdentifier): TableMetadata =

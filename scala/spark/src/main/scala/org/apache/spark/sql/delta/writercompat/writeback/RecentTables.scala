@@ -3,14 +3,13 @@ package org.apache.spark.sql.delta.writercompat.writeback
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.iceberg.catalog.{TableIdentifier => IcebergIdentifier}
 import org.apache.spark.sql.delta.{Snapshot => DeltaSnapshot}
-import org.apache.spark.sql.delta.writercompat.read.NewestVersion
+import org.apache.spark.sql.delta.writercompat.read.FileLooks
 import org.apache.spark.sql.delta.writercompat.writeback.DeltaTableOperations.Seen
 import org.icebergwritercompat.iceberg.metadata.MetadataFileNames
 
 import java.lang.ref.SoftReference
 import java.util.concurrent.TimeUnit.SECONDS
 import java.util.{LinkedHashMap => JLinkedHashMap, Map => JMap}
-import scala.annotation.nowarn
 import scala.util.Try
 
 /**
@@ -70,16 +69,8 @@ private object RecentTables {
   ) {
 
     def isCurrent: Boolean = System.nanoTime - since < SECONDS.toNanos(MostSeconds.toLong) &&
-      Try(files.forall(isSame) && !next.exists(isThere)).getOrElse(false)
-
-    private def isSame(file: FileStatus): Boolean = {
-      val now = fs.getFileStatus(file.getPath)
-      now.getLen == file.getLen && now.getModificationTime == file.getModificationTime
-    }
-
-    // `exists` would make more requests.
-    @nowarn("cat=deprecation")
-    private def isThere(file: Path): Boolean = fs.isFile(file)
+      Try(files.forall(FileLooks.isSame(fs, _)) && !next.exists(FileLooks.isThere(fs, _)))
+        .getOrElse(false)
   }
 
   private object Entry {
@@ -94,7 +85,7 @@ private object RecentTables {
       for {
         number <- Option(file.getName).collect { case MetadataFileNames.OfPath(n) => n.toInt }
         fs <- Try(folder.getFileSystem(seen.log.newDeltaHadoopConf())).toOption
-        if snapshot.version == seen.version && NewestVersion.isQuickIn(fs) &&
+        if snapshot.version == seen.version && FileLooks.areQuickIn(fs) &&
           fs.makeQualified(folder) == fs.makeQualified(file.getParent)
         list = Option(seen.metadata.currentSnapshot).map(s => new Path(s.manifestListLocation))
         statuses <- Try((file +: list.toSeq).map(fs.getFileStatus)).toOption

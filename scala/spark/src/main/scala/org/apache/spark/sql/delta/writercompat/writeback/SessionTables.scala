@@ -9,7 +9,7 @@ import org.apache.iceberg.exceptions.{
 }
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
+import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, TableAlreadyExistsException}
 import org.apache.spark.sql.catalyst.catalog.{
   CatalogDatabase,
   CatalogStorageFormat,
@@ -82,7 +82,11 @@ final class SessionTables {
       provider = Some("delta")
     )
     // The folder has the table already.
-    catalog.createTable(entry, ignoreIfExists = false, validateLocation = false)
+    try catalog.createTable(entry, ignoreIfExists = false, validateLocation = false)
+    catch {
+      case _: TableAlreadyExistsException =>
+        throw new AlreadyExistsException("Table already exists: %s", table)
+    }
     entry
   }
 
