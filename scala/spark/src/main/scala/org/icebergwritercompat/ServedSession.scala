@@ -49,11 +49,14 @@ private final class ServedSession(spark: SparkSession, rowDeletes: RowLevelDelet
     }
 
   override def folders(namespace: Namespace): Seq[String] = {
-    val warehouse = qualified(new Path(session.sessionState.conf.warehousePath)).toString
     val database =
       Option.when(tables.databaseExists(namespace))(tables.database(namespace)("location"))
     (warehouse +: database.toSeq).distinct
   }
+
+  // Spark does not change it in a session.
+  private lazy val warehouse =
+    qualified(new Path(session.sessionState.conf.warehousePath)).toString
 
   override def makeFolders(location: String): Unit = {
     val folder = qualified(new Path(location))

@@ -105,7 +105,7 @@ private[bench] final class ServedCatalog(server: RestServer, spark: SparkSession
 
 private[bench] object ServedCatalog {
 
-  val loads = 5
+  val loads = 50
 
   /** The Delta tables of a session, as users serve them. */
   def of(spark: SparkSession): ServedCatalog = {

@@ -50,7 +50,7 @@ private[writercompat] final class SparkDeltaSource(
 
   override def root: Path = log.dataPath
 
-  override def configuration: Configuration = log.newDeltaHadoopConf()
+  override lazy val configuration: Configuration = log.newDeltaHadoopConf()
 
   // The log is asked again only if what follows from the answer does not fit.
   private var known = committed.flatMap { done =>

@@ -78,7 +78,7 @@ final class SparkPublishing(
   def problems(): Seq[PublishProblem] = inspection.problems()
 
   private def place(newest: TableAtVersion): PublishTarget = {
-    val conf = log.newDeltaHadoopConf()
+    val conf = source.configuration
     val catalog = CatalogSettings.of(spark.conf.getAll, spark.sessionState.conf.warehousePath)
     PublishTargets.of(
       name,

@@ -31,10 +31,11 @@ private[writercompat] object NewestVersion {
   // removed and made again by another process. Some stores complete commits when they list.
   private def isNewest(log: DeltaLog, known: Snapshot): Boolean =
     known.version >= 0 && known.tableCommitCoordinatorClientOpt.isEmpty && Try {
-      val fs = log.logPath.getFileSystem(log.newDeltaHadoopConf())
       def file(version: Long) = FileNames.unsafeDeltaFile(log.logPath, version)
-      FileLooks.areQuickIn(fs) && known.logSegment.deltas.lastOption.exists { last =>
-        last.getPath.getName == file(known.version).getName && FileLooks.isSame(fs, last)
-      } && !FileLooks.isThere(fs, file(known.version + 1))
+      FileLooks.quickIn(log).exists { fs =>
+        known.logSegment.deltas.lastOption.exists { last =>
+          last.getPath.getName == file(known.version).getName && FileLooks.isSame(fs, last)
+        } && !FileLooks.isThere(fs, file(known.version + 1))
+      }
     }.getOrElse(false)
 }

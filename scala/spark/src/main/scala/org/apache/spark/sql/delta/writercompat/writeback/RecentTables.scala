@@ -84,8 +84,8 @@ private object RecentTables {
       val snapshot = seen.log.unsafeVolatileSnapshot
       for {
         number <- Option(file.getName).collect { case MetadataFileNames.OfPath(n) => n.toInt }
-        fs <- Try(folder.getFileSystem(seen.log.newDeltaHadoopConf())).toOption
-        if snapshot.version == seen.version && FileLooks.areQuickIn(fs) &&
+        fs <- Try(FileLooks.quickIn(seen.log)).toOption.flatten
+        if snapshot.version == seen.version &&
           fs.makeQualified(folder) == fs.makeQualified(file.getParent)
         list = Option(seen.metadata.currentSnapshot).map(s => new Path(s.manifestListLocation))
         statuses <- Try((file +: list.toSeq).map(fs.getFileStatus)).toOption
