@@ -201,7 +201,7 @@ object Layers {
       "org.apache.iceberg" % name % iceberg % TestReaders intransitive ()
     },
     libraryDependencies ++= l.s3.toSeq.flatMap(storeModules),
-    Compile / products += deltaIndex(l).value,
+    Compile / products ++= Seq(deltaIndex(l).value, ruleTexts.value),
     stage := stageJars(l).value
   )
 
@@ -272,6 +272,25 @@ object Layers {
         (folder ** "*.json").get.toSet
     }
     write((classes ** "*.class").get.toSet ++ jars.map(_._2))
+    folder
+  }
+
+  /** Writes the texts of the rules, which are found without a JVM then. */
+  def ruleTexts = Def.task {
+    val classPath = (Compile / dependencyClasspath).value.map(_.data)
+    val folder = target.value / "rule-texts"
+    val write = FileFunction.cached(streams.value.cacheDirectory / "rule-texts", FilesInfo.hash) {
+      _ =>
+        val urls = classPath.map(_.toURI.toURL).toArray
+        val loader = new java.net.URLClassLoader(urls, ClassLoader.getPlatformClassLoader)
+        val file = folder / "iceberg-writer-compat-rules.json"
+        try {
+          val texts = loader.loadClass("org.icebergwritercompat.report.RuleTexts")
+          IO.write(file, texts.getMethod("all").invoke(null).asInstanceOf[String])
+        } finally loader.close()
+        Set(file)
+    }
+    write(classPath.filter(_.isDirectory).flatMap(layer => (layer ** "*.class").get).toSet)
     folder
   }
 

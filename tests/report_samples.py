@@ -7,6 +7,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from iceberg_writer_compat import Column, Facts, Feature, Finding, _codec
+from iceberg_writer_compat.remedy import RemedyKind
 
 Json = dict[str, Any]
 
@@ -24,10 +25,10 @@ def blank(kind: Any) -> object:
     return [] if get_origin(kind) is tuple else kind()
 
 
-def remedy(statement: str) -> Json:
+def remedy(statement: str, kind: RemedyKind = "change") -> Json:
     """A remedy of one SQL statement."""
     python = "spark.sql(" + json.dumps(statement) + ")"
-    return {"sql": [statement], "python": [python], "command": [statement]}
+    return {"kind": kind, "sql": [statement], "python": [python], "command": [statement]}
 
 
 def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
@@ -42,7 +43,7 @@ def finding(rule: str = "C7", severity: str = "error", **changes: Any) -> Json:
         "found": "column `a` has the type SMALLINT, which Iceberg does not have.",
         "required": "Every type is one of integer, long and so on.",
         "why": "An Iceberg reader could not read the column.",
-        "remedy": remedy("ALTER TABLE db.t ALTER COLUMN a TYPE INT"),
+        "remedy": remedy("ALTER TABLE db.t ALTER COLUMN a TYPE INT", "type"),
         "first_version": None,
         "first_timestamp": None,
         "operation": None,
@@ -154,7 +155,8 @@ def broken() -> Json:
             found="the property delta.columnMapping.maxColumnId is 3, below the id 5.",
             required="`delta.columnMapping.maxColumnId` is not below any column id.",
             remedy=remedy(
-                "ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.maxColumnId' = '5')"
+                "ALTER TABLE db.t SET TBLPROPERTIES ('delta.columnMapping.maxColumnId' = '5')",
+                "properties",
             ),
         ),
         finding(
@@ -172,7 +174,7 @@ def broken() -> Json:
             examples=["part-00000.parquet: 5 rows in the footer, 6 in the log"],
             found="17 data files have another number of rows than the log says.",
             required="The row count of a file is its `numRecords`.",
-            remedy=remedy("INSERT OVERWRITE db.t SELECT * FROM db.t"),
+            remedy=remedy("INSERT OVERWRITE db.t SELECT * FROM db.t", "rows"),
         ),
     )
 
@@ -180,6 +182,7 @@ def broken() -> Json:
 def ordinary(table: str, verdict: str = "blocked") -> Json:
     """A report on a table without the feature, with about as much as one of ten columns has."""
     enable = {
+        "kind": "enable",
         "sql": [f"CALL iceberg_writer_compat.system.enable(table => '{table}', rewrite => true)"],
         "python": [f'enable_iceberg_writer_compat(spark, "{table}", rewrite=True)'],
         "command": [f"iceberg-writer-compat enable '{table}' --rewrite"],
@@ -213,11 +216,13 @@ def ordinary(table: str, verdict: str = "blocked") -> Json:
                 place=place("property", f"delta.constraints.{name}"),
                 found="The table feature checkConstraints is not compatible, because the "
                 f"constraint {name} uses it, and Iceberg writers do not check constraints.",
-                remedy=remedy(f"ALTER TABLE {table} DROP CONSTRAINT {name}"),
+                remedy=remedy(f"ALTER TABLE {table} DROP CONSTRAINT {name}", "constraint"),
             )
             for name in ("positive", "recent")
         ]
-    enabling = facts()["enabling"] | {"verdict": verdict, "reason": "See the findings."}
+    files = 3 if verdict == "rewrite" else 0
+    enabling = facts()["enabling"] | {"verdict": verdict, "files_to_rewrite": files}
+    enabling |= {"reason": "See the findings."}
     return report(
         *found,
         table=table,
@@ -280,7 +285,7 @@ def planned() -> Json:
             ],
             "files_to_rewrite": 3,
             "bytes_to_rewrite": 2048,
-            "remedies": [remedy("ALTER TABLE db.t DROP CONSTRAINT c")],
+            "remedies": [remedy("ALTER TABLE db.t DROP CONSTRAINT c", "constraint")],
         },
     )
 

@@ -266,12 +266,12 @@ def run(*arguments: object) -> Result:
 
 
 def test_command(spark: SparkSession, schema: str, tmp_path: Path) -> None:
-    planned = run("enable", "--schema", schema, "--dry-run", "--output", "json")
+    planned = run("enable", "--schema", schema, "--dry-run", "--format", "json")
     assert planned.exit_code == 1
     kinds = [table["kind"] for table in json.loads(planned.stdout)["tables"]]
     assert kinds == ["plan"] * 3
     page, journal = tmp_path / "report.html", tmp_path / "journal"
-    arguments = ("--schema", schema, "--journal", journal, "--output", "html", page)
+    arguments = ("--schema", schema, "--journal", journal, "--output", page)
     assert run("enable", *arguments).exit_code == 1
     assert "REWRITE_NEEDED" in page.read_text() and "3 tables: 1 done, 2 failed" in page.read_text()
     names = tmp_path / "names"

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -18,7 +19,8 @@ from pyspark.sql import SparkSession
 
 import iceberg_writer_compat
 from conftest import Table
-from iceberg_writer_compat import cli
+from iceberg_writer_compat import _parallel, cli
+from iceberg_writer_compat.cli import _output
 
 REPORTS = ("check", "verify", "history")
 
@@ -44,7 +46,10 @@ def test_help() -> None:
     assert "\n  clean-log-store " in listed
     for command in REPORTS:
         shown = run(command, "--help").stdout
-        assert "text|json|html FILE" in shown
+        assert "\n  --format [text|json|html] " in shown
+        assert "\n  --output FILE " in shown
+        assert "\n  --parallelism N " in shown
+        assert run(command, "-h").stdout == shown
         for option in ("--schema", "--catalog", "--from-file", "--conf", "--verbose"):
             assert f"\n  {option} " in shown
 
@@ -57,11 +62,13 @@ def test_help() -> None:
         ["enable", "t", "--conf", "x"],
         ["enable", "t", "--conf", "=x"],
         ["check"],
-        ["check", "t", "--output", "xml"],
+        ["check", "t", "--format", "xml"],
         ["check", "t", "--output", "html"],
-        ["check", "--output", "html", "t"],
-        ["check", "t", "--output", "html", "no/such/folder/report.html"],
-        ["check", "t", "--output", "html", "/"],
+        ["check", "--output", "json", "t"],
+        ["check", "t", "--output", "report.pdf"],
+        ["check", "t", "--output", "no/such/folder/report.html"],
+        ["check", "t", "--output", "/"],
+        ["check", "t", "--parallelism", "0"],
         ["check", "t", "--at-version", "-1"],
         ["check", "t", "--at-version", "x"],
         ["check", "t", "--at-version", "99999999999999999999"],
@@ -80,7 +87,10 @@ def test_help() -> None:
         ["would-break"],
         ["would-break", "--table", "t"],
         ["would-break", "ALTER TABLE t", "--table", "t", "--columns", "a INT"],
-        ["explain", "C7", "--output", "html"],
+        ["explain", "C7", "--format", "html"],
+        ["explain", "C7", "--output", "rules.html"],
+        ["publish", "t", "--format", "html"],
+        ["enable", "t", "--drop", "everything"],
         ["serve", "--path", "db.t"],
         ["serve", "--port", "65536"],
         ["serve", "--token-file", "no-such-file"],
@@ -215,7 +225,7 @@ def good(table: Table) -> str:
 def bad(table: Table) -> Iterator[str]:
     """The name of a table that does not comply."""
     name = f"{table}_bad"
-    table.spark.sql(f"CREATE TABLE {name} (a SMALLINT) USING delta")
+    table.spark.sql(f"CREATE TABLE {name} (a VARIANT) USING delta")
     yield name
     table.spark.sql(f"DROP TABLE {name}")
 
@@ -253,26 +263,91 @@ def test_text(bad: str) -> None:
     assert "\x1b" not in result.stdout
 
 
-def test_json(good: str, bad: str) -> None:
-    result = run("check", good, bad, "no_such_table", "--output", "json")
+def test_json(table: Table, good: str, bad: str) -> None:
+    result = run("check", good, bad, "no_such_table", "--format", "json")
     assert result.exit_code == 2
+    # One line for each table, as they come, and the error of the last one.
+    lines = result.stderr.splitlines()
+    numbered = sorted(line.split(" ", 1)[1] for line in lines if line[1:3] == "/3")
+    verdicts = [iceberg_writer_compat.check(table.spark, name).verdict for name in (good, bad)]
+    wanted = [f"{good}: {verdicts[0]}", f"{bad}: {verdicts[1]}", "no_such_table: could not be read"]
+    assert numbered == sorted(wanted)
     written = json.loads(result.stdout)
     assert [entry.get("compliant") for entry in written["tables"]] == [True, False, None]
     assert written["tables"][2]["error"]["condition"] == "TABLE_OR_VIEW_NOT_FOUND"
     assert not iceberg_writer_compat.Reports.from_dict(written).compliant
 
 
-@pytest.mark.parametrize("output", [["--output", "html"], ["--output=html"]])
-def test_html(output: list[str], good: str, bad: str, tmp_path: Path) -> None:
+def test_html(good: str, bad: str, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    result = run("check", good, *output, file, bad)
-    assert (result.exit_code, result.output) == (1, "")
+    result = run("check", good, "--output", file, bad)
+    assert (result.exit_code, result.stdout) == (1, "")
     page = file.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "2 tables: 1 compliant, 1 not compliant" in page
-    result = run("check", good, *output, "-")
-    assert result.exit_code == 0
+    result = run("check", good, "--format=html")
+    assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("<!doctype html>")
+
+
+def test_the_format_is_that_of_the_suffix(good: str, tmp_path: Path) -> None:
+    shown = run("check", good).stdout
+    for name, options, begins in (
+        ("report.txt", [], shown.splitlines()[0]),
+        ("REPORT.JSON", [], "{"),
+        ("report.htm", [], "<!doctype html>"),
+        ("report", ["--format", "json"], "{"),
+        ("report.html", ["--format", "text"], shown.splitlines()[0]),
+    ):
+        file = tmp_path / name
+        result = run("check", good, "--output", file, *options)
+        assert (result.exit_code, result.output) == (0, "")
+        assert file.read_text(encoding="utf-8").startswith(begins)
+    assert (tmp_path / "report.txt").read_text(encoding="utf-8") == shown
+    said = run("check", good, "--output", "html").stderr
+    assert "Use --format html" in said and "--output report.html" in said
+
+
+def test_tables_are_looked_at_side_by_side(spark: SparkSession) -> None:
+    # Each of them waits for the other.
+    both = threading.Barrier(2, timeout=60)
+    with _parallel.Pool(spark, 2) as pool:
+        came = dict(pool.as_they_come(lambda name: f"{name}{both.wait() * 0}", ["a", "b"]))
+    assert came == {0: "a0", 1: "b0"}
+
+
+@pytest.mark.parametrize(
+    ("terminal", "printed"), [(True, "c\n\na\n"), (False, "a\n\nc\n")], ids=["terminal", "file"]
+)
+def test_lines_are_in_order_in_a_file(
+    terminal: bool, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = _output.Lines(terminal, between="\n")
+    lines.put(2, "c")
+    assert capsys.readouterr().out == ("c\n" if terminal else "")
+    # Of this one nothing is to be shown.
+    lines.put(1, "")
+    lines.put(0, "a")
+    lines.put(0, "again")
+    assert capsys.readouterr().out == printed.removeprefix("c\n" if terminal else "")
+    lines.put(4, "e")
+    lines.end()
+    assert capsys.readouterr().out == "\ne\n"
+
+
+@pytest.mark.parametrize(("variable", "coloured"), [("", True), ("1", False)])
+def test_colour_is_for_terminals(variable: str, coloured: bool) -> None:
+    said = (
+        "from iceberg_writer_compat.cli._output import echo; echo('t: not compliant: 1 violation')"
+    )
+    controller, terminal = pty.openpty()
+    environment = os.environ | {"NO_COLOR": variable}
+    subprocess.run([sys.executable, "-c", said], stdout=terminal, env=environment, check=True)
+    os.close(terminal)
+    shown = os.read(controller, 1000).decode()
+    os.close(controller)
+    assert ("\x1b[31mnot compliant\x1b[0m" in shown) == coloured
+    assert ("\x1b" in shown) == coloured
 
 
 def test_tables_from_a_file(good: str, bad: str, tmp_path: Path) -> None:
@@ -399,34 +474,59 @@ def test_would_break(table: Table) -> None:
     assert table.log.version == 0
 
 
-def test_explain() -> None:
+def test_explain(tmp_path: Path) -> None:
     result = run("explain", "c7", "B1")
     assert result.exit_code == 0
     assert result.stdout.startswith("  C7 ")
     assert "\n  B1 " in result.stdout
-    ids = [rule["rule"] for rule in json.loads(run("explain", "--output", "json").stdout)]
+    ids = [rule["rule"] for rule in json.loads(run("explain", "--format", "json").stdout)]
     assert {"A1", "C7", "N3"} <= set(ids)
     assert [rule.rule for rule in iceberg_writer_compat.rules()] == ids
+    assert run("explain", "--output", tmp_path / "rules.json").output == ""
+    assert len(json.loads((tmp_path / "rules.json").read_text(encoding="utf-8"))) == len(ids)
     result = run("explain", "Z9")
     assert result.exit_code == 2
-    assert "Z9" in result.stderr
-    assert "\tat " not in result.stderr
+    assert "no rule and no condition Z9" in result.stderr and "C7, " in result.stderr
+    with pytest.raises(iceberg_writer_compat.UnknownRuleError, match="Z9"):
+        iceberg_writer_compat.explain("Z9")
 
 
-def test_explain_needs_no_session(tmp_path: Path) -> None:
+def test_explain_a_condition(table: Table) -> None:
+    table.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS a")
+    refused = run("enable", table.name).stderr
+    # What stands in brackets can be pasted.
+    (condition,) = re.findall(r"^\[\S+\]", refused)
+    shown = run("explain", condition).stdout
+    assert shown.startswith("  DELTA_ICEBERG_WRITER_COMPAT_VIOLATION.REWRITE_NEEDED\n")
+    assert "KD00E" in shown and "which was not requested" in shown
+    assert run("explain", "rewrite_needed").stdout == shown
+    found = json.loads(run("explain", "FOLDER", "--format", "json").stdout)
+    assert {text["condition"].split(".")[1] for text in found} == {"FOLDER"}
+    all_of_one = run("explain", "ICEBERG_WRITER_COMPAT_NOT_INSTALLED").stdout
+    assert "ICEBERG_WRITER_COMPAT_NOT_INSTALLED.DELTA_VERSION" in all_of_one
+
+
+def test_explain_needs_no_java(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("iceberg-writer-compat")
-    done = subprocess.run(
-        [command, "explain", "C7"], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert done.stderr == ""
-    assert done.stdout.startswith("  C7 ")
-    assert done.returncode == 0
-    unknown = subprocess.run(
-        [command, "explain", "Z9"], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert "Z9" in unknown.stderr
-    assert "Traceback" not in unknown.stderr
-    assert unknown.returncode == 2
+    environment = os.environ | {"JAVA_HOME": str(tmp_path / "no-java"), "PATH": ""}
+
+    def answer(name: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [command, "explain", name],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    code, shown, said = answer("C7")
+    assert (code, said) == (0, "")
+    assert shown.startswith("  C7 ")
+    code, shown, said = answer("Z9")
+    assert (code, shown) == (2, "")
+    assert "Z9" in said and "Traceback" not in said
 
 
 def test_progress_is_for_terminals(good: str, table: Table, tmp_path: Path) -> None:

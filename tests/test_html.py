@@ -180,7 +180,7 @@ def test_thousands_of_columns_make_no_long_page(show: Open) -> None:
     findings = [
         samples.finding(
             place=samples.place("column", name, id=1),
-            remedy=samples.remedy(f"ALTER TABLE t ALTER COLUMN {name} TYPE INT"),
+            remedy=samples.remedy(f"ALTER TABLE t ALTER COLUMN {name} TYPE INT", "type"),
         )
         for name in reversed(names)
     ]

@@ -45,7 +45,7 @@ def test_each_has_the_parameters_of_its_function(spark: SparkSession) -> None:
         expected = set(inspect.signature(function).parameters) - {"spark", "journal", "notify"}
         # A call is about one table.
         if name in ("check", "verify", "history"):
-            expected = expected - {"tables"} | {"table"}
+            expected = expected - {"tables", "parallelism"} | {"table"}
         listed = text.split("Parameters: ")[1].split(", ")
         assert {parameter.split(" ")[0] for parameter in listed} == expected
 

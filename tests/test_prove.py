@@ -384,15 +384,15 @@ def test_command(wrong: Table, tmp_path: Path) -> None:
     code, text = run(*quick)
     assert code == 0
     assert ": proven: 1 reader\n" in text
-    code, text = run(*quick, "--output", "json")
+    code, text = run(*quick, "--format", "json")
     proof = Proof.from_json(text)
     assert (code, proof.checks, proof.versions) == (0, ("schema", "values"), ())
     page = tmp_path / "proof.html"
-    assert run(*quick, "--output", "html", str(page)) == (0, "")
+    assert run(*quick, "--output", str(page)) == (0, "")
     assert "duckdb" in page.read_text()
     original = publish(wrong.spark, wrong.name).metadata_location
     location = changed_metadata.copy(original, tmp_path / "metadata", rename)
-    code, text = run(*quick, "--metadata", location, "--output", "json")
+    code, text = run(*quick, "--metadata", location, "--format", "json")
     assert (code, json.loads(text)["proven"]) == (1, False)
     code, text = run("--reader", "trino")
     assert code == 2 and "trino" in text

@@ -374,11 +374,11 @@ def test_commands(table: Table) -> None:
     code, text = run("publish", name)
     assert code == 0
     assert text.startswith(f"{name}: version 1 is published by 1 snapshot: 1 file added, 0 ")
-    code, text = run("publish", name, "--output", "json")
+    code, text = run("publish", name, "--format", "json")
     assert (code, json.loads(text)["snapshots"]) == (0, 0)
     code, text = run("status", name)
     assert code == 0 and "up to date" in text
-    code, text = run("status", name, "--output", "json")
+    code, text = run("status", name, "--format", "json")
     assert (code, json.loads(text)["lag"]) == (0, 0)
 
 
@@ -534,7 +534,12 @@ def test_pyiceberg_commits(
     assert verify(spark, table.name).compliant
     snapshot = append()
     assert len(seen()) == 4
-    publish(spark, table.name, discard_snapshot=snapshot)
+    (problem,) = status(spark, table.name).problems
+    assert "the same with discard in place of take" in problem.text
+    assert not any(word in problem.text for word in ("CALL", "publish(", "--"))
+    call = problem.remedy.python[0].replace("take", "discard")
+    assert call.endswith(f"discard_snapshot={snapshot})")
+    eval(call, {"publish": publish, "spark": spark})
     assert seen() == expected
     assert status(spark, table.name).problems == ()
     with pytest.raises(ValueError, match="exclude"):

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_writer_compat as compat
 import oracle
 from conftest import PROPERTIES, PROPERTY, Table, rows
-from iceberg_writer_compat import Remedy, Report, cli
+from iceberg_writer_compat import Remedy, Report, _codec, cli
+from iceberg_writer_compat.remedy import RemedyKind
+from iceberg_writer_compat.tables import Drop
 from sessions import jars
 
 Ask = Callable[[SparkSession, str], Remedy]
@@ -61,7 +63,7 @@ def offered_by(call: Callable[[], object]) -> Remedy:
 
 def of_json(text: str) -> Remedy:
     """A remedy of the JVM."""
-    return Remedy(**{name: tuple(lines) for name, lines in json.loads(text).items()})
+    return _codec.loads(Remedy, text)
 
 
 def made(kind: str, *arguments: str) -> Ask:
@@ -241,9 +243,13 @@ CASES: dict[str, Case] = {
         without("N2"),
     ),
     "WidenColumn": Case(
-        ("CREATE TABLE {t} (a INT, `b-c` SMALLINT) USING delta",),
-        found("C7"),
-        column("b-c", "int"),
+        (
+            f"CREATE TABLE {{t}} (a INT, `b-c` INT) USING delta {PROPERTIES}",
+            "INSERT INTO {t} VALUES (1, 2)",
+            "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
+        ),
+        of_schema("a INT, `b-c` BIGINT"),
+        column("b-c", "bigint"),
     ),
     "DropFeature": Case(
         (PLAIN + " TBLPROPERTIES ('delta.feature.rowTracking' = 'supported')", ROW),
@@ -373,10 +379,50 @@ def run(spark: SparkSession, language: str, statement: str) -> str:
     return str(spark.sql(statement).collect())
 
 
+# What the same kinds of remedies have to do elsewhere.
+MORE: dict[str, Case] = {
+    "Enable, of an empty table with a short": Case(
+        ("CREATE TABLE {t} (a INT, s STRUCT<`b-c`: SMALLINT>, l ARRAY<TINYINT>) USING delta",),
+        found("C7"),
+        lambda table: (
+            compat.check(table.spark, table.name).compliant
+            and table.spark.table(table.name).dtypes
+            == [("a", "int"), ("s", "struct<b-c:int>"), ("l", "array<int>")]
+        ),
+    ),
+    "Enable, of an empty table with a short and a constraint": Case(
+        (
+            "CREATE TABLE {t} (a SMALLINT, b INT) USING delta",
+            "ALTER TABLE {t} ADD CONSTRAINT low CHECK (a < 9)",
+        ),
+        lambda spark, table: offered_by(lambda: compat.enable_iceberg_writer_compat(spark, table)),
+        lambda table: table.spark.table(table.name).dtypes == [("a", "int"), ("b", "int")],
+    ),
+    "CopyInto, of columns with defaults": Case(
+        (
+            "CREATE TABLE {t} (a INT, d INT DEFAULT 7, v VARIANT) USING delta "
+            "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
+            "INSERT INTO {t} (a, v) SELECT 1, parse_json('2')",
+        ),
+        found("C7"),
+        lambda table: (
+            rows(table.spark, f"{table.name}_iceberg") == [(1, 7, "2")]
+            and "CURRENT_DEFAULT" not in oracle.read_log(copied(table)).metadata["schemaString"]
+            and oracle.check(copied(table)) == []
+        ),
+    ),
+}
+
+
+def copied(table: Table) -> Path:
+    """The folder of the copy that a remedy makes."""
+    return table.folder.with_name(f"{table.name}_iceberg")
+
+
 @pytest.mark.parametrize("language", ["sql", "python", "command"])
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", [*CASES, *MORE])
 def test_every_rendering_runs(table: Table, kind: str, language: str) -> None:
-    spark, case = table.spark, CASES[kind]
+    spark, case = table.spark, (CASES | MORE)[kind]
     for step in case.setup:
         if isinstance(step, str):
             spark.sql(step.format(t=table.name))
@@ -402,6 +448,20 @@ def test_every_kind_has_a_case() -> None:
     kinds = {name for name in names if name.isalpha()}
     # What a user sets while a session or a table is begun has a test of its own.
     assert kinds == set(CASES) | {"UseSetting"}
+
+
+def test_python_knows_every_kind(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    all_ = getattr(jvm.org.icebergwritercompat.remedy, "RemedyKind$")
+    kinds = getattr(all_, "MODULE$").all()
+    assert [kinds.apply(i).name() for i in range(kinds.size())] == [*get_args(RemedyKind)]
+
+
+def test_what_can_be_dropped_is_known_without_a_session(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    drops = getattr(getattr(jvm.org.icebergwritercompat.upgrade, "Drop$"), "MODULE$").all()
+    names = [drops.apply(i).name() for i in range(drops.size())]
+    assert set(names) == set(get_args(Drop)) and len(names) == len(get_args(Drop))
 
 
 def test_a_value_that_is_to_be_used_is_a_part_of_a_statement(table: Table) -> None:

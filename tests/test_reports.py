@@ -36,6 +36,7 @@ from iceberg_writer_compat import (
     UnknownReportFormatError,
     _text,
 )
+from iceberg_writer_compat.remedy import RemedyKind
 
 GONE = TableError("db.gone", "TABLE_OR_VIEW_NOT_FOUND", "The table db.gone cannot be found.")
 
@@ -206,6 +207,7 @@ def to_enable(table: str = "db.t", rewrite: bool = False, drop: str = "") -> sam
     python = ", rewrite=True" * rewrite + f', drop=["{drop}"]' * bool(drop)
     command = " --rewrite" * rewrite + f" --drop {drop}" * bool(drop)
     return {
+        "kind": "enable",
         "sql": [f"CALL iceberg_writer_compat.system.enable(table => '{table}'{sql})"],
         "python": [f'{ENABLE}"{table}"{python})'],
         "command": [f"iceberg-writer-compat enable '{table}'{command}"],
@@ -218,13 +220,14 @@ def off(*findings: samples.Json, **changes: Any) -> Report:
     return Report.from_dict(samples.report(*findings, **changes))
 
 
-def finding(rule: str, severity: str, *statements: str, **remedy: Any) -> samples.Json:
+def finding(rule: str, severity: str, kind: RemedyKind, *statements: str) -> samples.Json:
     mended = {
+        "kind": kind,
         "sql": list(statements),
         "python": [f'spark.sql("{statement}")' for statement in statements],
         "command": list(statements),
     }
-    return samples.finding(rule, severity, remedy=mended, **remedy)
+    return samples.finding(rule, severity, remedy=mended)
 
 
 def test_what_to_do_is_a_short_list_in_order() -> None:
@@ -234,17 +237,22 @@ def test_what_to_do_is_a_short_list_in_order() -> None:
         samples.finding("B1", "info", remedy=to_enable()),
         samples.finding("C10", remedy=to_enable(drop="identity-columns")),
         samples.finding("C11", remedy=to_enable(drop="generated-columns")),
-        finding("A6", "error", f"{alter} DROP FEATURE deletionVectors TRUNCATE HISTORY"),
-        finding("A6", "error", f"{alter} DROP FEATURE rowTracking"),
-        finding("N2", "error", f"{alter} RENAME COLUMN _row_id TO row_id"),
-        finding("C7", "error", widen, f"{alter} ALTER COLUMN x TYPE INT"),
-        finding("C7", "error", widen, f"{alter} ALTER COLUMN y TYPE INT"),
+        finding(
+            "A6",
+            "error",
+            "drop-feature-later",
+            f"{alter} DROP FEATURE deletionVectors TRUNCATE HISTORY",
+        ),
+        finding("A6", "error", "drop-feature", f"{alter} DROP FEATURE rowTracking"),
+        finding("N2", "error", "rename", f"{alter} RENAME COLUMN _row_id TO row_id"),
+        finding("C7", "error", "type", widen, f"{alter} ALTER COLUMN x TYPE INT"),
+        finding("C7", "error", "type", widen, f"{alter} ALTER COLUMN y TYPE INT"),
         samples.finding("C1", "warning", remedy=to_enable(rewrite=True)),
-        finding("D5", "warning", "REORG TABLE db.`a b` APPLY (PURGE)"),
+        finding("D5", "warning", "purge", "REORG TABLE db.`a b` APPLY (PURGE)"),
         # The footers offer a copy, which is not needed where files may be rewritten.
-        finding("E4", "warning", "CREATE TABLE c USING delta AS SELECT * FROM t"),
-        finding("B8", "error", f"{alter} DROP CONSTRAINT one"),
-        finding("B8", "error", f"{alter} DROP CONSTRAINT two"),
+        finding("E4", "warning", "copy", "CREATE TABLE c USING delta AS SELECT * FROM t"),
+        finding("B8", "error", "constraint", f"{alter} DROP CONSTRAINT one"),
+        finding("B8", "error", "constraint", f"{alter} DROP CONSTRAINT two"),
     )
     steps = report.to_do
     assert [step.rules for step in steps] == [
@@ -272,6 +280,7 @@ def test_what_to_do_is_a_short_list_in_order() -> None:
             "iceberg-writer-compat enable 'db.t' --rewrite "
             "--drop identity-columns --drop generated-columns",
         ),
+        "enable",
     )
     text = str(report)
     for step in steps:
@@ -286,10 +295,10 @@ def test_a_copy_takes_the_place_of_other_steps() -> None:
     copy = "CREATE TABLE t_iceberg USING delta PARTITIONED BY (p, d) AS SELECT * FROM t"
     smaller = "CREATE TABLE t_iceberg USING delta PARTITIONED BY (p) AS SELECT * FROM t"
     found = (
-        finding("C7", "error", copy),
-        finding("F9", "error", smaller),
-        finding("B8", "error", "ALTER TABLE t DROP CONSTRAINT c"),
-        finding("W1", "error", "UPDATE t SET p = NULL WHERE p = 'x'"),
+        finding("C7", "error", "copy", copy),
+        finding("F9", "error", "copy", smaller),
+        finding("B8", "error", "constraint", "ALTER TABLE t DROP CONSTRAINT c"),
+        finding("W1", "error", "rows", "UPDATE t SET p = NULL WHERE p = 'x'"),
         samples.finding("B1", "info", remedy=to_enable()),
     )
     steps = off(*found).to_do
@@ -303,8 +312,8 @@ def test_a_copy_takes_the_place_of_other_steps() -> None:
 def test_a_guarded_table_is_repaired_before_it_is_changed() -> None:
     steps = Report.from_dict(
         samples.report(
-            finding("N2", "warning", "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')"),
-            finding("C7", "error", "ALTER TABLE t ALTER COLUMN x TYPE INT"),
+            finding("N2", "warning", "properties", "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')"),
+            finding("C7", "error", "type", "ALTER TABLE t ALTER COLUMN x TYPE INT"),
         )
     ).to_do
     assert [list(step.rules) for step in steps] == [["C7"], ["N2"]]
@@ -325,7 +334,8 @@ def test_columns_that_differ_in_case_keep_their_settings() -> None:
         ]
 
     (step,) = off(
-        finding("N2", "error", *rename("_file")), finding("N2", "error", *rename("_FILE"))
+        finding("N2", "error", "rename", *rename("_file")),
+        finding("N2", "error", "rename", *rename("_FILE")),
     ).to_do
     assert step.remedy.sql == (*rename("_file"), *rename("_FILE"))
 
@@ -338,7 +348,10 @@ def test_a_plan_says_that_the_call_is_made_again() -> None:
 
 
 def test_many_statements_are_not_all_listed() -> None:
-    found = [finding("C7", "error", f"ALTER TABLE t ALTER COLUMN c{n} TYPE INT") for n in range(50)]
+    found = [
+        finding("C7", "error", "type", f"ALTER TABLE t ALTER COLUMN c{n} TYPE INT")
+        for n in range(50)
+    ]
     report = off(*found)
     assert len(report.to_do[0].remedy.sql) == 50
     lines = str(report).splitlines()
@@ -434,6 +447,19 @@ def test_what_enabling_takes(verdict: str, exact: bool, text: str) -> None:
     }
     sample = samples.report(facts=samples.facts(enabling=enabling))
     assert f"  the feature       {text}" in str(Report.from_dict(sample)).splitlines()
+
+
+def test_a_table_where_types_alone_change_is_one_commit_away() -> None:
+    why = "One commit switches it on: a SMALLINT becomes INT."
+    enabling = samples.facts()["enabling"] | {"verdict": "rewrite", "reason": why}
+    found = samples.finding("C7", "warning", remedy=to_enable(rewrite=True))
+    report = off(found, facts=samples.facts(enabling=enabling))
+    told = "is off; enabling needs only a metadata commit, in which types change: "
+    assert told in " ".join(str(report).split())
+    (step,) = report.to_do
+    assert "no data file is written" in step.what
+    several = Reports((report, Report.from_dict(samples.report())))
+    assert "1 complies, 1 one commit away" in several._repr_html_()
 
 
 def test_text_of_a_history_and_an_audit() -> None:

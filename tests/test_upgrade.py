@@ -178,12 +178,12 @@ def test_command(table: Table, tmp_path: Path) -> None:
     assert f"        {statement}" in blocked.stdout.splitlines()
     flags = ("--drop", "constraints", "--dry-run")
     assert run("enable", table, *flags).exit_code == 1
-    planned = run("enable", table, "--rewrite", *flags, "--output", "json")
+    planned = run("enable", table, "--rewrite", *flags, "--format", "json")
     assert planned.exit_code == 0
     (report,) = json.loads(planned.stdout)["tables"]
     assert (report["kind"], report["plan"]["mode"]) == ("plan", "rewrite")
     page = tmp_path / "plan.html"
-    run("enable", table, "--rewrite", *flags, "--output", "html", page)
+    run("enable", table, "--rewrite", *flags, "--output", page)
     assert statement in page.read_text(encoding="utf-8")
     assert run("enable", table, "--drop", "rows").exit_code == 2
     assert oracle.versions(table.folder) == versions

@@ -28,6 +28,7 @@ from iceberg_writer_compat.exceptions import (
     ReaderNotInstalledError,
     SparkConnectNotSupportedError,
     UnknownReportFormatError,
+    UnknownRuleError,
     UnreadableTableError,
     UnsupportedSparkVersionError,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "TableProgress",
     "ToDo",
     "UnknownReportFormatError",
+    "UnknownRuleError",
     "UnreadableTableError",
     "UnsupportedSparkVersionError",
     "__version__",

@@ -238,12 +238,13 @@ def _standing(entry: Report | TableError) -> str:
         return "could not be read"
     if entry.compliant:
         return "complies"
+    enabling = entry.facts.enabling
     return {
         "enabled": "breaks a rule",
         "metadata-only": "one commit away",
-        "rewrite": "needs a rewrite",
+        "rewrite": "needs a rewrite" if enabling.files_to_rewrite else "one commit away",
         "blocked": "blocked",
-    }[entry.facts.enabling.verdict]
+    }[enabling.verdict]
 
 
 def _totals(reports: Reports) -> list[tuple[str, int]]:

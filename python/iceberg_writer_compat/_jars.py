@@ -43,6 +43,17 @@ def own_jar(line: str) -> Path:
     return found[0]
 
 
+def any_jar() -> Path:
+    """The jar of this project for the Spark line in use, or for another one if there is none."""
+    try:
+        return own_jar(spark_line())
+    except (NotInstalledError, UnsupportedSparkVersionError):
+        found = sorted(_FOLDER.glob("spark-*/iceberg-writer-compat_*.jar"))
+        if not found:
+            raise
+        return found[-1]
+
+
 def delta_jars(line: str, version: str) -> list[Path]:
     """Delta's jars for a Spark line, if this version was staged; a wheel contains none."""
     staged = sorted((_FOLDER / f"spark-{line}" / "delta").glob("*.jar"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
@@ -12,14 +11,12 @@ from typing import Any, Literal, NoReturn, SupportsIndex
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.column import Column
 from pyspark.sql.classic.dataframe import DataFrame
 
-from iceberg_writer_compat import _jars
 from iceberg_writer_compat.exceptions import (
     NoActiveSessionError,
     NotInstalledError,
@@ -104,24 +101,6 @@ def version_of(spark: SparkSession, table: str, version: int) -> DataFrame:
 def expression(spark: SparkSession, text: str) -> Column:
     """An expression in Spark SQL; `${name}` in it is not substituted."""
     return Column(_facade(spark._jvm).expression(text))
-
-
-@contextmanager
-def without_session() -> Iterator[Any]:
-    """The JVM object for calls without a session; starts a JVM for the block if none runs."""
-    running = None if SparkContext._jvm is None else _facade(SparkContext._jvm)
-    if running is not None:
-        yield running
-        return
-    conf = SparkConf(loadDefaults=False)
-    conf.set("spark.jars", _jars.own_jar(_jars.spark_line()).as_uri())
-    gateway = launch_gateway(conf, {"stderr": subprocess.DEVNULL})
-    try:
-        yield _facade(gateway.jvm)
-    finally:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from iceberg_writer_compat.publishing import PublishResult, PublishStatus
     from iceberg_writer_compat.remedy import Remedy
     from iceberg_writer_compat.report import (
+        ConditionText,
         Enabling,
         Facts,
         FileGroup,
@@ -63,7 +64,9 @@ def _plan_verdict(plan: Plan, violations: int) -> str:
         "none": "the feature is on, nothing to do",
         "metadata": "one commit switches the feature on, no data file is written",
         "rewrite": f"{count(plan.files_to_rewrite, 'data file')}, {size(plan.bytes_to_rewrite)}, "
-        "would be rewritten",
+        "would be rewritten"
+        if plan.files_to_rewrite
+        else "one commit switches the feature on and changes types, no data file is written",
         "blocked": f"{count(violations, 'blocker')} to remove first",
     }[plan.mode]
 
@@ -133,7 +136,9 @@ def enabling(value: Enabling) -> str:
         "enabled": "is on",
         "metadata-only": "is off; enabling needs only a metadata commit",
         "rewrite": f"is off; enabling needs {files} to be rewritten"
-        + ("" if value.exact else ", by estimate"),
+        + ("" if value.exact else ", by estimate")
+        if value.files_to_rewrite
+        else "is off; enabling needs only a metadata commit, in which types change",
         "blocked": "is off, and cannot be enabled before blockers are removed",
     }[value.verdict]
     return answer if value.verdict == "enabled" else f"{answer}: {value.reason}"
@@ -276,7 +281,7 @@ def _to_do(steps: Sequence[ToDo], door: Door) -> Iterator[str]:
         yield from _entry("", "\n".join(listed[:_LISTED]), 6, wrap=False)
         if len(listed) > _LISTED:
             more = count(len(listed) - _LISTED, "more statement")
-            where = "report.to_do" if door == "python" else "--output html FILE"
+            where = "report.to_do" if door == "python" else "--output report.html"
             yield from _entry("", f"and {more}: see {where}", 6)
 
 
@@ -394,16 +399,20 @@ def warning(value: EnableWarning, door: Door = "python") -> str:
 
 def results(value: EnableResults, door: Door = "python") -> str:
     """The results of enabling many tables as text, with remedies for Python or for commands."""
-    lines: list[str] = []
-    for table in value:
-        lines.append(f"{_plain(table.table)}: {table.verdict}")
-        for folder in table.result.orphans if table.result else ():
-            lines.append(f"  {_plain(folder)} belongs to no version; VACUUM removes it")
-        for found in table.result.warnings if table.result else ():
-            lines.append(f"  {_plain(warning(found, door))}")
-        if table.error is not None:
-            lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
+    lines = [switched(table, door) for table in value]
     return "\n".join(lines if len(value) == 1 else [*lines, *[""] * bool(lines), enabled(value)])
+
+
+def switched(table: TableProgress, door: Door = "python") -> str:
+    """The result of enabling one of many tables as text."""
+    lines = [f"{_plain(table.table)}: {table.verdict}"]
+    for folder in table.result.orphans if table.result else ():
+        lines.append(f"  {_plain(folder)} belongs to no version; VACUUM removes it")
+    for found in table.result.warnings if table.result else ():
+        lines.append(f"  {_plain(warning(found, door))}")
+    if table.error is not None:
+        lines += [f"  {_plain(line)}" for line in table.error.message.splitlines()]
+    return "\n".join(lines)
 
 
 def seconds(value: TableProgress) -> str:
@@ -420,6 +429,13 @@ def rule(value: RuleText) -> str:
     for clause in value.clauses:
         lines += _entry("  source", clause, 9)
     return "\n".join(lines)
+
+
+def condition(value: ConditionText) -> str:
+    """The text of a condition."""
+    lines = [f"  {value.condition}"]
+    lines += _entry("  SQLSTATE", value.sql_state, 12)
+    return "\n".join([*lines, *_entry("  message", value.message, 12)])
 
 
 def _entry(name: str, text: str, indent: int, wrap: bool = True) -> list[str]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from pyspark.sql import SparkSession
-from pyspark.util import inheritable_thread_target
 
-from iceberg_writer_compat import _codec, _html, _jvm, _text
+from iceberg_writer_compat import _codec, _html, _jvm, _parallel, _text
+from iceberg_writer_compat._parallel import Pool
 from iceberg_writer_compat.checks import failed, tables_in
 from iceberg_writer_compat.exceptions import JournalError
 from iceberg_writer_compat.report import Enabling, Report, Reports, TableError
@@ -25,8 +24,6 @@ from iceberg_writer_compat.tables import EnableResult, Mode, enable_iceberg_writ
 
 State = Literal["waiting", "planned", "running", "done", "failed"]
 Notify: TypeAlias = Callable[["TableProgress"], None]
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -215,30 +212,38 @@ def enable_all(
         journal: A file that records the progress of each table. A run with the journal of an
             earlier run skips tables that are done.
         dry_run: Return the plans, and write nothing.
-        notify: Called on several threads when a table is planned, done, or has failed.
+        notify: Called on several threads when a table is planned, done, or has failed; and for
+            each table that was done in an earlier run.
     """
     if isinstance(tables, (str, bytes, os.PathLike)):
         raise TypeError("Pass several tables as a list of names or paths.")
-    if parallelism < 1:
-        raise ValueError("parallelism must be at least 1.")
+    _parallel.require(parallelism)
     _jvm.require(spark)
     names = [_jvm.table_name(table) for table in tables]
     names += tables_in(spark, schema) if schema is not None else []
     names += tables_in(spark, catalog=catalog) if catalog is not None else []
     names = list(dict.fromkeys(names))
-    enable: Callable[..., Any] = partial(
-        enable_iceberg_writer_compat,
-        spark,
-        mode=mode,
-        rewrite=rewrite,
-        drop=drop,
-        contract=contract,
-    )
+    how = {"mode": mode, "rewrite": rewrite, "drop": drop, "contract": contract}
     told = notify or (lambda _table: None)
     if dry_run:
-        return _plans(spark, names, partial(enable, dry_run=True), parallelism, told)
+        plan: Callable[..., Any] = partial(enable_iceberg_writer_compat, spark, **how, dry_run=True)
+        return _plans(spark, names, plan, parallelism, told)
+    return enable_each(spark, names, how, parallelism, journal, told, "python")
+
+
+def enable_each(
+    spark: SparkSession,
+    names: Sequence[str],
+    how: Mapping[str, Any],
+    parallelism: int,
+    journal: str | os.PathLike[str] | None,
+    told: Notify,
+    door: _jvm.Door,
+) -> EnableResults:
+    """Enables tables with the arguments `how`; errors are in the language of the door."""
+    enable: Callable[..., Any] = partial(enable_iceberg_writer_compat, spark, **how)
     with nullcontext() if journal is None else closing(_Journal(Path(journal))) as log:
-        return _Run(spark, names, enable, parallelism, log, told).run()
+        return _Run(spark, names, enable, parallelism, log, told, door).run()
 
 
 def _plans(
@@ -256,7 +261,7 @@ def _plans(
         finally:
             told(TableProgress(name, "planned"))
 
-    with _Pool(spark, parallelism) as pool:
+    with Pool(spark, parallelism) as pool:
         return Reports(tuple(pool.map(entry, names)), spark)
 
 
@@ -327,8 +332,10 @@ class _Run:
         parallelism: int,
         journal: _Journal | None,
         told: Notify,
+        door: _jvm.Door,
     ) -> None:
         self._spark = spark
+        self._door = door
         self._enable = enable
         self._parallelism = parallelism
         self._journal = journal
@@ -339,9 +346,12 @@ class _Run:
 
     def run(self) -> EnableResults:
         interrupted = False
+        for table in self._tables.values():
+            if table.state == "done":
+                self._told(table)
         try:
             for step in (self._plan, self._run):
-                with _Pool(self._spark, self._parallelism) as pool:
+                with Pool(self._spark, self._parallelism) as pool:
                     pool.map(step, [n for n, t in self._tables.items() if t.state != "done"])
         except KeyboardInterrupt:
             interrupted = True
@@ -354,7 +364,7 @@ class _Run:
         try:
             plan: Report = self._enable(name, dry_run=True)
         except Exception as error:
-            self._set(_failed(table, error))
+            self._set(self._failed(table, error))
         else:
             self._set(replace(table, state="planned", plan=plan.facts.enabling, started=None))
 
@@ -367,9 +377,13 @@ class _Run:
         try:
             result: EnableResult = self._enable(name)
         except Exception as error:
-            self._set(_failed(table, error))
+            self._set(self._failed(table, error))
         else:
             self._set(replace(table, state="done", result=result, finished=_now()))
+
+    def _failed(self, table: TableProgress, error: Exception) -> TableProgress:
+        told = failed(table.table, error, self._door)
+        return replace(table, state="failed", error=told, result=None, finished=_now())
 
     def _set(self, table: TableProgress) -> None:
         if self._journal:
@@ -379,30 +393,5 @@ class _Run:
             self._told(table)
 
 
-def _failed(table: TableProgress, error: Exception) -> TableProgress:
-    return replace(
-        table, state="failed", error=failed(table.table, error), result=None, finished=_now()
-    )
-
-
 def _now() -> datetime:
     return datetime.now(timezone.utc)
-
-
-class _Pool:
-    """Threads with the session and the local properties of the thread that created them."""
-
-    def __init__(self, spark: SparkSession, parallelism: int) -> None:
-        self._threads = ThreadPoolExecutor(parallelism, "enable")
-        self._inheriting = inheritable_thread_target(spark)
-
-    def map(self, step: Callable[[str], _T], names: Iterable[str]) -> list[_T]:
-        """The result of each step, in order."""
-        return list(self._threads.map(self._inheriting(step), names))
-
-    def __enter__(self) -> _Pool:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        # After Ctrl-C, waiting steps are not started, and running steps finish.
-        self._threads.shutdown(wait=True, cancel_futures=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_writer_compat import _jvm
+from iceberg_writer_compat import _jvm, _parallel, _rule_texts
 from iceberg_writer_compat.exceptions import UnreadableTableError
 from iceberg_writer_compat.report import Report, Reports, RuleText, TableError
 
@@ -29,9 +28,19 @@ def check(  # type: ignore[overload-overlap]
     spark: SparkSession, tables: Table, version: int | None = None
 ) -> Report: ...
 @overload
-def check(spark: SparkSession, tables: Tables, version: int | None = None) -> Reports: ...
 def check(
-    spark: SparkSession, tables: Table | Tables, version: int | None = None
+    spark: SparkSession,
+    tables: Tables,
+    version: int | None = None,
+    *,
+    parallelism: int = _parallel.DEFAULT,
+) -> Reports: ...
+def check(
+    spark: SparkSession,
+    tables: Table | Tables,
+    version: int | None = None,
+    *,
+    parallelism: int = _parallel.DEFAULT,
 ) -> Report | Reports:
     """Reports the rules that a table breaks, from its log alone.
 
@@ -40,10 +49,11 @@ def check(
         tables: The name or path of a table with or without the feature; or several. The result for
             several tables contains an error for a table that cannot be read.
         version: The version to check; by default the newest.
+        parallelism: How many of several tables are processed at a time.
     """
     door = _jvm.require(spark)
     session, at = spark._jsparkSession, _jvm.whole_number("version", version, least=0)
-    return _answer(spark, tables, lambda table: door.check(session, table, at))
+    return _answer(spark, tables, lambda table: door.check(session, table, at), parallelism)
 
 
 @overload
@@ -56,12 +66,16 @@ def verify(
     tables: Tables,
     version: int | None = None,
     files: int | None = None,
+    *,
+    parallelism: int = _parallel.DEFAULT,
 ) -> Reports: ...
 def verify(
     spark: SparkSession,
     tables: Table | Tables,
     version: int | None = None,
     files: int | None = None,
+    *,
+    parallelism: int = _parallel.DEFAULT,
 ) -> Report | Reports:
     """Reports what `check` does, and checks the footers of the data files, in a Spark job.
 
@@ -70,11 +84,12 @@ def verify(
         tables: A name or path, or several, as for `check`.
         version: The version to check; by default the newest.
         files: The maximal number of files to open per table, spread evenly; by default all.
+        parallelism: How many of several tables are processed at a time.
     """
     door = _jvm.require(spark)
     session, at = spark._jsparkSession, _jvm.whole_number("version", version, least=0)
     most = _jvm.whole_number("files", files, least=1)
-    return _answer(spark, tables, lambda table: door.verify(session, table, at, most))
+    return _answer(spark, tables, lambda table: door.verify(session, table, at, most), parallelism)
 
 
 @overload
@@ -113,34 +128,32 @@ def history(  # type: ignore[overload-overlap]
     spark: SparkSession, tables: Table
 ) -> Report: ...
 @overload
-def history(spark: SparkSession, tables: Tables) -> Reports: ...
-def history(spark: SparkSession, tables: Table | Tables) -> Report | Reports:
+def history(
+    spark: SparkSession, tables: Tables, *, parallelism: int = _parallel.DEFAULT
+) -> Reports: ...
+def history(
+    spark: SparkSession, tables: Table | Tables, *, parallelism: int = _parallel.DEFAULT
+) -> Report | Reports:
     """Reports which version of a table first broke each rule, and its operation.
 
     Args:
         spark: A session that has the extension.
         tables: A name or path, or several, as for `check`.
+        parallelism: How many of several tables are processed at a time.
     """
     door = _jvm.require(spark)
     session = spark._jsparkSession
-    return _answer(spark, tables, lambda table: door.history(session, table))
+    return _answer(spark, tables, lambda table: door.history(session, table), parallelism)
 
 
 def explain(rule: str) -> RuleText:
-    """Returns the text of a rule, its reason and its sources; needs no session."""
-    return explain_all([rule])[0]
-
-
-def explain_all(wanted: Sequence[str]) -> list[RuleText]:
-    """Returns the texts of several rules."""
-    with _jvm.without_session() as door, _jvm.without_stack():
-        return [RuleText.from_dict(json.loads(door.explain(rule))) for rule in wanted]
+    """Returns the text of a rule, its reason and its sources; needs no session and no JVM."""
+    return _rule_texts.rule(rule)
 
 
 def rules() -> tuple[RuleText, ...]:
-    """Returns all rules; needs no session."""
-    with _jvm.without_session() as door:
-        return tuple(map(RuleText.from_dict, json.loads(door.rules())))
+    """Returns all rules; needs no session and no JVM."""
+    return _rule_texts.rules()
 
 
 @overload
@@ -166,24 +179,29 @@ def tables_in(
         return list(door.tablesInCatalog(session, _jvm.text(str(catalog))))
 
 
-def failed(table: str, error: Exception) -> TableError:
+def failed(table: str, error: Exception, door: _jvm.Door = "python") -> TableError:
     """The entry for a table whose report ended with an error."""
-    return TableError(table, _jvm.condition(error), _jvm.message(error))
+    return TableError(table, _jvm.condition(error), _jvm.message(error, door))
 
 
 def _answer(
-    spark: SparkSession, tables: Table | Tables, ask: Callable[[str], str]
+    spark: SparkSession,
+    tables: Table | Tables,
+    ask: Callable[[str], str],
+    parallelism: int,
 ) -> Report | Reports:
     if isinstance(tables, (str, bytes)) or not isinstance(tables, Sequence):
         name = _jvm.table_name(tables)
         return _report(spark, lambda: ask(name))
-    entries: list[Report | TableError] = []
-    for name in map(_jvm.table_name, tables):
+
+    def entry(name: str) -> Report | TableError:
         try:
-            entries.append(_report(spark, partial(ask, name)))
+            return _report(spark, partial(ask, name))
         except TABLE_ERRORS as error:
-            entries.append(failed(name, error))
-    return Reports(tuple(entries), spark)
+            return failed(name, error)
+
+    with _parallel.Pool(spark, _parallel.require(parallelism)) as pool:
+        return Reports(tuple(pool.map(entry, [*map(_jvm.table_name, tables)])), spark)
 
 
 def _report(spark: SparkSession, ask: Callable[[], str]) -> Report:

@@ -44,6 +44,10 @@ class UnreadableTableError(IcebergWriterCompatError):
         self.condition = condition
 
 
+class UnknownRuleError(IcebergWriterCompatError, LookupError):
+    """There is no rule of this id, and no condition of this name."""
+
+
 class UnknownReportFormatError(IcebergWriterCompatError, ValueError):
     """A report has a format of another version of this project."""
 

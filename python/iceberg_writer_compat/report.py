@@ -499,6 +499,29 @@ class RuleText:
         return _text.rule(self)
 
 
+@dataclass(frozen=True)
+class ConditionText:
+    """The text of a condition, which errors have.
+
+    Attributes:
+        condition: Its name, with the sub-condition behind a dot.
+        sql_state: Its SQLSTATE.
+        message: The message, with a name in angle brackets for each value.
+    """
+
+    condition: str
+    sql_state: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The text as a dict."""
+        return dict(_codec.encode(self))
+
+    def __str__(self) -> str:
+        """The condition as text."""
+        return _text.condition(self)
+
+
 # --- DataFrame ------------------------------------------------------------------------------------
 
 _COLUMNS = (

@@ -16,6 +16,18 @@ from iceberg_writer_compat.report import Report
 
 Mode = Literal["auto", "metadata", "rewrite"]
 
+Drop = Literal[
+    "constraints",
+    "change-data-feed",
+    "defaults",
+    "row-tracking",
+    "deletion-vectors",
+    "checkpoint-protection",
+    "generated-columns",
+    "identity-columns",
+    "invariants",
+]
+
 
 @dataclass(frozen=True)
 class EnableWarning:

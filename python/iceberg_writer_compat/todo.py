@@ -6,11 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from iceberg_writer_compat import _text
-from iceberg_writer_compat.remedy import Remedy
+from iceberg_writer_compat.remedy import Remedy, RemedyKind
 
 if TYPE_CHECKING:
     from iceberg_writer_compat.report import Finding, Report
@@ -42,73 +41,49 @@ class ToDo:
         return _text.to_do(self)
 
 
-class _Kind(IntEnum):
-    """The kinds of steps, in the order in which they are run."""
-
-    PROPERTIES = 0
-    # A copy of rows has the defaults of their columns.
-    DEFAULT = 1
+# The kinds of steps, in the order in which they are run.
+_ORDER: tuple[RemedyKind, ...] = (
+    "properties",
+    "default",
     # A constraint would keep its column from being changed.
-    CONSTRAINT = 2
-    NULLS = 3
-    CHANGE = 4
-    TYPE = 5
-    ROWS = 6
-    LOOK = 7
+    "constraint",
+    "nulls",
+    "change",
+    "type",
+    "rows",
+    "look",
     # Statements before this one use the old names.
-    RENAME = 8
-    PURGE = 9
-    DROP_FEATURE = 10
+    "rename",
+    "purge",
+    "drop-feature",
     # Delta may refuse it until some time has passed.
-    TRUNCATE = 11
-    COPY = 12
-    SWITCH_ON = 13
-    METADATA = 14
-
-
-_WHAT = {
-    _Kind.PROPERTIES: "Set properties of the table",
-    _Kind.DEFAULT: "Drop the defaults of columns",
-    _Kind.CONSTRAINT: "Drop constraints",
-    _Kind.NULLS: "Let columns have nulls",
-    _Kind.CHANGE: "Change the table",
-    _Kind.TYPE: "Change the types of columns",
-    _Kind.ROWS: "Change the rows",
-    _Kind.LOOK: "Find out which commit wrote it; no statement brings the values back",
-    _Kind.RENAME: "Rename columns",
-    _Kind.PURGE: "Write the files with deleted rows anew",
-    _Kind.DROP_FEATURE: "Drop table features",
-    _Kind.TRUNCATE: "Drop table features that Delta keeps for a time",
-    _Kind.COPY: "Copy the rows into a new table, which has the feature",
-    _Kind.SWITCH_ON: "Switch the feature on",
-    _Kind.METADATA: "Fix the published metadata",
-}
-_NOTES = {
-    _Kind.TRUNCATE: "Delta drops these features only if no version of the retention period, by "
-    "default 24 hours, has used them. If it refuses, run this step again after that time."
-}
-
-# What stands after the name of the table, which can have anything between backquotes.
-_ALTERATION = re.compile(r"ALTER TABLE (?:`(?:[^`]|``)*`|[^\s`])+ (.*)", re.DOTALL)
-_CLAUSES = (
-    (re.compile(r"RENAME COLUMN "), _Kind.RENAME),
-    (re.compile(r"(?:UN)?SET TBLPROPERTIES "), _Kind.PROPERTIES),
-    (re.compile(r"ALTER COLUMN .* DROP DEFAULT$"), _Kind.DEFAULT),
-    (re.compile(r"DROP CONSTRAINT "), _Kind.CONSTRAINT),
-    (re.compile(r"ALTER COLUMN .* DROP NOT NULL$"), _Kind.NULLS),
-    (re.compile(r"ALTER COLUMN .* TYPE "), _Kind.TYPE),
-    (re.compile(r"DROP FEATURE .* TRUNCATE HISTORY"), _Kind.TRUNCATE),
-    (re.compile(r"DROP FEATURE "), _Kind.DROP_FEATURE),
+    "drop-feature-later",
+    "copy",
+    "enable",
+    "metadata",
 )
-# What stands around the statements of a remedy.
-_OF_SESSION = re.compile(r"(?:RE)?SET ")
-_STATEMENTS = (
-    (re.compile(r"CALL iceberg_writer_compat\.system\.enable\("), _Kind.SWITCH_ON),
-    (re.compile(r"CREATE TABLE .* AS SELECT ", re.DOTALL), _Kind.COPY),
-    (re.compile(r"REORG TABLE "), _Kind.PURGE),
-    (re.compile(r"(?:UPDATE|INSERT) "), _Kind.ROWS),
-    (re.compile(r"DESCRIBE HISTORY "), _Kind.LOOK),
-)
+
+_WHAT: dict[RemedyKind, str] = {
+    "properties": "Set properties of the table",
+    "default": "Drop the defaults of columns",
+    "constraint": "Drop constraints",
+    "nulls": "Let columns have nulls",
+    "change": "Change the table",
+    "type": "Change the types of columns",
+    "rows": "Change the rows",
+    "look": "Find out which commit wrote it; no statement brings the values back",
+    "rename": "Rename columns",
+    "purge": "Write the files with deleted rows anew",
+    "drop-feature": "Drop table features",
+    "drop-feature-later": "Drop table features that Delta keeps for a time",
+    "copy": "Copy the rows into a new table, which has the feature",
+    "enable": "Switch the feature on",
+    "metadata": "Fix the published metadata",
+}
+_NOTES: dict[RemedyKind, str] = {
+    "drop-feature-later": "Delta drops these features only if no version of the retention period, "
+    "by default 24 hours, has used them. If it refuses, run this step again after that time."
+}
 
 
 def of(report: Report) -> tuple[ToDo, ...]:
@@ -128,26 +103,26 @@ def of(report: Report) -> tuple[ToDo, ...]:
     for finding in findings:
         is_later = not report.enabled and _is_fixed_by_switching_on(finding)
         (later if is_later else first).append(finding)
-    copies = [f.remedy for f in first if _kind(f) == _Kind.COPY]
+    copies = [f.remedy for f in first if _kind(f) == "copy"]
     if copies:
-        # The new table has none of the problems, except for what it takes from the old one.
-        stays = (_Kind.DEFAULT, _Kind.ROWS, _Kind.LOOK, _Kind.METADATA)
+        # The new table has none of the problems, except for what is wrong with the rows.
+        stays = ("rows", "look", "metadata")
         copied = [f for f in first if _kind(f) not in stays] + later
-        copy = ToDo(_WHAT[_Kind.COPY], _one(copies), tuple(copied))
-        steps = [*_steps(f for f in first if _kind(f) in stays), (_Kind.COPY, copy)]
+        copy = ToDo(_WHAT["copy"], _one(copies), tuple(copied))
+        steps = [*_steps(f for f in first if _kind(f) in stays), ("copy", copy)]
         return _in_order(report, steps)
     steps = _steps(first)
     if later or (report.kind == "plan" and not report.enabled):
-        steps.append((_Kind.SWITCH_ON, _switching_on(report, later)))
+        steps.append(("enable", _switching_on(report, later)))
     return _in_order(report, steps)
 
 
-def _in_order(report: Report, steps: list[tuple[_Kind, ToDo]]) -> tuple[ToDo, ...]:
-    def order(entry: tuple[_Kind, ToDo]) -> tuple[bool, _Kind]:
+def _in_order(report: Report, steps: list[tuple[RemedyKind, ToDo]]) -> tuple[ToDo, ...]:
+    def order(entry: tuple[RemedyKind, ToDo]) -> tuple[bool, int]:
         kind, step = entry
         # While a rule is broken, every other change of a table with the feature is refused.
         waits = report.enabled and all(f.severity != "error" for f in step.findings)
-        return waits, kind
+        return waits, _ORDER.index(kind)
 
     return tuple(step for _, step in sorted(steps, key=order))
 
@@ -156,21 +131,12 @@ def _is_fixed_by_switching_on(finding: Finding) -> bool:
     """Of a table without the feature; see the severities in docs/report.md."""
     kind = _kind(finding)
     if finding.severity == "error":
-        return kind == _Kind.SWITCH_ON
-    return kind not in (_Kind.PURGE, _Kind.METADATA)
+        return kind == "enable"
+    return kind not in ("purge", "metadata")
 
 
-def _kind(finding: Finding) -> _Kind:
-    if finding.place.kind == "metadata":
-        return _Kind.METADATA
-    statements = (line for line in finding.remedy.sql if not _OF_SESSION.match(line))
-    return max(map(_kind_of, statements), default=_Kind.CHANGE)
-
-
-def _kind_of(statement: str) -> _Kind:
-    altered = _ALTERATION.fullmatch(statement)
-    kinds, text = (_CLAUSES, altered[1]) if altered else (_STATEMENTS, statement)
-    return next((kind for pattern, kind in kinds if pattern.match(text)), _Kind.CHANGE)
+def _kind(finding: Finding) -> RemedyKind:
+    return "metadata" if finding.place.kind == "metadata" else finding.remedy.kind
 
 
 def _one(copies: Iterable[Remedy]) -> Remedy:
@@ -185,9 +151,9 @@ def _by_remedy(findings: Iterable[Finding]) -> dict[Remedy, list[Finding]]:
     return groups
 
 
-def _steps(findings: Iterable[Finding]) -> list[tuple[_Kind, ToDo]]:
+def _steps(findings: Iterable[Finding]) -> list[tuple[RemedyKind, ToDo]]:
     """A step for each kind of remedy and each set of rules that it fixes."""
-    groups: dict[tuple[_Kind, frozenset[str]], list[list[Finding]]] = {}
+    groups: dict[tuple[RemedyKind, frozenset[str]], list[list[Finding]]] = {}
     for found in _by_remedy(findings).values():
         rules = frozenset(finding.rule for finding in found)
         groups.setdefault((_kind(found[0]), rules), []).append(found)
@@ -223,6 +189,7 @@ def _together(remedies: Sequence[Remedy]) -> Remedy:
         joined(remedy.sql for remedy in remedies),
         joined(remedy.python for remedy in remedies),
         joined(remedy.command for remedy in remedies),
+        remedies[0].kind,
     )
 
 
@@ -244,15 +211,20 @@ _COMMAND_OPTIONS = re.compile(
 def _switching_on(report: Report, findings: Sequence[Finding]) -> ToDo:
     """The last step: one call with the options of all findings that it fixes."""
     rewrite = any(finding.severity == "warning" for finding in findings)
-    what = _WHAT[_Kind.SWITCH_ON]
-    if rewrite:
+    what = _WHAT["enable"]
+    if rewrite and report.facts.enabling.files_to_rewrite:
         what += "; files that cannot be kept are rewritten"
-    calls = [f.remedy for f in findings if _kind(f) == _Kind.SWITCH_ON]
+    elif rewrite:
+        what += "; types of columns change, and no data file is written"
+    calls = [f.remedy for f in findings if _kind(f) == "enable"]
     if calls:
         remedy = _call(list(dict.fromkeys(calls)), rewrite)
     elif report.kind == "plan":
         # Its findings have the statements that the planned call itself runs.
-        what, remedy = f"{what}: run the planned call without its dry run", Remedy((), (), ())
+        what, remedy = (
+            f"{what}: run the planned call without its dry run",
+            Remedy((), (), (), "enable"),
+        )
     else:
         remedy = findings[0].remedy
     return ToDo(what, remedy, tuple(findings))
@@ -282,4 +254,5 @@ def _call(calls: Sequence[Remedy], rewrite: bool) -> Remedy:
         (*base.sql[:-1], with_options(_SQL_OPTIONS, base.sql[-1], sql, ")")),
         (*base.python[:-1], with_options(_PYTHON_OPTIONS, base.python[-1], python, ")")),
         (*base.command[:-1], with_options(_COMMAND_OPTIONS, base.command[-1], command, "")),
+        base.kind,
     )

@@ -18,7 +18,7 @@ from iceberg_writer_compat import (
     configure_spark_with_iceberg_writer_compat,
     enable_iceberg_writer_compat,
 )
-from sessions import stock_builder
+from sessions import DELTA_EXTENSION, OWN_EXTENSION, stock_builder
 
 warehouse, guarded, plain = map(Path, sys.argv[1:])
 # The jar alone does nothing: a session is guarded by its extension.
@@ -42,6 +42,16 @@ with pytest.raises(PySparkException, match="DELTA_UNKNOWN_CONFIGURATION"):
         "CREATE TABLE t (a INT) USING delta "
         "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true')"
     )
+
+# A catalog of procedures without the extension does nothing, and says what is missing.
+spark.conf.set(
+    "spark.sql.catalog.iceberg_writer_compat",
+    "org.icebergwritercompat.sql.WriterCompatProcedures",
+)
+with pytest.raises(PySparkException) as missing:
+    spark.sql(f"CALL iceberg_writer_compat.system.disable(table => '{guarded}')")
+assert missing.value.getCondition() == "ICEBERG_WRITER_COMPAT_EXTENSION_MISSING"
+assert str(missing.value).endswith(f"Use: spark.sql.extensions={DELTA_EXTENSION},{OWN_EXTENSION}")
 
 plain_tables.make(spark, plain)
 

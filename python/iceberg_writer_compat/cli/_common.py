@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -17,12 +17,11 @@ import click
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 import iceberg_writer_compat as compat
 from iceberg_writer_compat import _jvm
 from iceberg_writer_compat.cli._configuration import settings_of_file
+from iceberg_writer_compat.cli._output import spinning
 
 REFUSED = 1
 FAILED = 2
@@ -40,7 +39,7 @@ def help_end(*commands: str) -> str:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=help_end(
         "iceberg-writer-compat check db.orders",
-        "iceberg-writer-compat check --schema db --output html report.html",
+        "iceberg-writer-compat check --schema db --output report.html",
         "iceberg-writer-compat verify /data/orders --files 1000",
         'iceberg-writer-compat would-break "ALTER TABLE db.orders ADD COLUMN age SMALLINT"',
         "iceberg-writer-compat explain C7",
@@ -73,9 +72,7 @@ def _setting(entry: str) -> tuple[str, str]:
 Run: TypeAlias = Callable[..., int]
 
 
-def command(
-    name: str, *examples: str, cls: type[click.Command] = click.Command
-) -> Callable[[Run], click.Command]:
+def command(name: str, *examples: str) -> Callable[[Run], click.Command]:
     """Makes a command from a function that returns an exit code."""
 
     def make(run: Run) -> click.Command:
@@ -100,7 +97,7 @@ def command(
                 code = INTERRUPTED
             sys.exit(code)
 
-        return main.command(name, cls=cls, epilog=help_end(*examples))(invoke)
+        return main.command(name, epilog=help_end(*examples))(invoke)
 
     return make
 
@@ -253,37 +250,6 @@ def _quiet_jvm() -> Iterator[None]:
         os.close(terminal)
 
 
-@contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-    """Shows progress on a terminal; does nothing if standard error is not a terminal.
-
-    Yields a function that announces the next step.
-    """
-    if not sys.stderr.isatty() or verbose():
-        yield lambda _next: None
-        return
-    # File descriptor 2 is redirected for the JVM; progress needs the terminal itself.
-    with os.fdopen(os.dup(2), "w") as terminal:
-        columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
-        if total is not None:
-            columns += [BarColumn(), MofNCompleteColumn()]
-        bar = Progress(*columns, console=Console(file=terminal), transient=True)
-        with bar:
-            task = bar.add_task(what, total=total)
-            started = False
-
-            def advance(next_: str) -> None:
-                nonlocal started
-                bar.update(task, description=next_, advance=1 if started else 0)
-                started = True
-
-            yield advance
-
-
-form_option = click.option(
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="The format of the output.",
-)
+def progress(what: str) -> AbstractContextManager[Callable[[str], None]]:
+    """Shows on a terminal that something is being done; yields what tells the next step."""
+    return spinning(what, verbose())

@@ -4,55 +4,33 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 from pyspark.sql import SparkSession
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _html, _text
+from iceberg_writer_compat import _html, _parallel, _text, checks
 from iceberg_writer_compat.cli._common import (
     FAILED,
     REFUSED,
     options,
+    say,
+    session,
     session_options,
+    verbose,
+)
+from iceberg_writer_compat.cli._output import (
+    Lines,
+    Output,
+    counting,
+    echo,
+    is_terminal,
+    output_options,
 )
 
-
-class ReportCommand(click.Command):
-    """A command whose option `--output html FILE` has a value of two words."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Inserts `--html-file` before the second word, so that click can parse it."""
-        end = args.index("--") if "--" in args else len(args)
-        for index in reversed(range(min(end, len(args) - 1))):
-            html = args[index] == "--output=html" or args[index - 1 : index + 1] == [
-                "--output",
-                "html",
-            ]
-            if html and index + 1 < end:
-                args = [*args[: index + 1], "--html-file", *args[index + 1 :]]
-        return super().parse_args(ctx, args)
-
-
-report_options = options(
-    click.option(
-        "--output",
-        "form",
-        type=click.Choice(["text", "json", "html"]),
-        metavar="text|json|html FILE",
-        default="text",
-        help="The format of the report: text, JSON, or an HTML page in FILE, where - is standard "
-        "output.",
-    ),
-    click.option(
-        "--html-file",
-        type=click.Path(dir_okay=False, writable=True, allow_dash=True),
-        hidden=True,
-    ),
-    session_options,
-)
+report_options = options(output_options("text", "json", "html"), session_options)
 
 tables_options = options(
     click.argument("tables", metavar="[TABLE]...", nargs=-1),
@@ -77,6 +55,14 @@ tables_options = options(
         metavar="FILE",
         help="The tables listed in a file, one per line; - is standard input. Empty lines and "
         "lines that begin with # are ignored.",
+    ),
+    click.option(
+        "--parallelism",
+        type=click.IntRange(min=1),
+        default=_parallel.DEFAULT,
+        show_default=True,
+        metavar="N",
+        help="Process N tables at a time.",
     ),
 )
 
@@ -128,46 +114,77 @@ def all_tables(
     return list(dict.fromkeys(names))
 
 
-def require_file(form: str, html_file: str | None) -> None:
-    if form == "html" and html_file is None:
-        raise click.UsageError("--output html needs the FILE to write, or - for standard output.")
-    if html_file not in (None, "-") and not Path(str(html_file)).absolute().parent.is_dir():
-        raise click.UsageError(f"There is no folder for {html_file}.")
+def report_each(
+    ask: Callable[[SparkSession, str], compat.Report],
+    tables: Sequence[str],
+    schemas: Sequence[str],
+    catalogs: Sequence[str],
+    listed: str | None,
+    parallelism: int,
+    output: Output,
+    settings: dict[str, str],
+) -> compat.Reports | None:
+    """Makes and shows the reports on all tables; None if there is no table, or no way to write."""
+    named = named_tables(tables, schemas, catalogs, listed)
+    spark = session(settings)
+    names = all_tables(spark, named, schemas, catalogs)
+    if not names:
+        return None
+    entries: list[compat.Report | compat.TableError | None] = [None] * len(names)
+    lines = Lines(is_terminal(), between="\n")
+
+    def entry(name: str) -> tuple[compat.Report | compat.TableError, Exception | None]:
+        try:
+            return ask(spark, name), None
+        except checks.TABLE_ERRORS as error:
+            return checks.failed(name, error, "command"), error
+
+    with (
+        counting(names, not output.is_read_at_once, verbose()) as counter,
+        _parallel.Pool(spark, parallelism) as pool,
+    ):
+        for number, (answer, error) in pool.as_they_come(entry, names):
+            entries[number] = answer
+            with counter.aside():
+                if error is not None:
+                    say(error, names[number])
+                if output.is_read_at_once:
+                    lines.put(number, _shown(answer))
+            counter.done(f"{names[number]}: {_verdict(answer)}")
+    reports = compat.Reports(tuple(one for one in entries if one is not None))
+    if output.is_read_at_once:
+        if len(reports) > 1:
+            echo(("\n" if reports.reports else "") + reports.verdict)
+        return reports
+    return reports if output.write(content(reports, output.form)) else None
 
 
-def show(reports: compat.Reports, form: str, html_file: str | None) -> int:
-    shown = [_text.report(report, "command") for report in reports.reports]
-    shown += [reports.verdict] * (len(reports) > 1)
-    if not write(reports, "\n\n".join(shown), form, html_file) or reports.errors:
+def _shown(answer: compat.Report | compat.TableError) -> str:
+    # An error has been said already.
+    return _text.report(answer, "command") if isinstance(answer, compat.Report) else ""
+
+
+def _verdict(answer: compat.Report | compat.TableError) -> str:
+    return answer.verdict if isinstance(answer, compat.Report) else "could not be read"
+
+
+def exit_code(reports: compat.Reports | None) -> int:
+    """The exit code for reports."""
+    if reports is None or reports.errors:
         return FAILED
     return 0 if reports.compliant else REFUSED
 
 
-def _html_of(answer: compat.Reports | compat.EnableResults | compat.Proof) -> str:
-    if isinstance(answer, compat.Reports):
-        return _html.page(answer, "command")
-    if isinstance(answer, compat.EnableResults):
-        return _html.results(answer, "command")
-    return answer.to_html()
-
-
-def write(
-    answer: compat.Reports | compat.EnableResults | compat.Proof,
-    text: str,
-    form: str,
-    html_file: str | None,
-) -> bool:
-    """Writes the result in the requested form; returns false if that failed."""
+def content(answer: compat.Reports | compat.EnableResults | compat.Proof, form: str) -> str:
+    """A result in a format."""
     if form == "json":
-        click.echo(answer.to_json())
-    elif form == "html" and html_file not in (None, "-"):
-        try:
-            Path(str(html_file)).write_text(_html_of(answer), encoding="utf-8")
-        except OSError as error:
-            click.echo(f"{html_file} could not be written: {error.strerror}", err=True)
-            return False
-    elif form == "html":
-        click.echo(_html_of(answer))
-    else:
-        click.echo(text, nl=bool(text))
-    return True
+        return answer.to_json()
+    if isinstance(answer, compat.Reports):
+        shown = [_text.report(report, "command") for report in answer.reports]
+        shown += [answer.verdict] * (len(answer) > 1)
+        return _html.page(answer, "command") if form == "html" else "\n\n".join(shown)
+    if isinstance(answer, compat.EnableResults):
+        if form == "html":
+            return _html.results(answer, "command")
+        return _text.results(answer, "command")
+    return answer.to_html() if form == "html" else str(answer)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 from pyspark.sql import SparkSession
 
 import iceberg_writer_compat as compat
 from iceberg_writer_compat import _text
+from iceberg_writer_compat.bulk import enable_each
 from iceberg_writer_compat.cli._common import (
     FAILED,
     INTERRUPTED,
@@ -19,18 +20,18 @@ from iceberg_writer_compat.cli._common import (
     progress,
     session,
     session_options,
+    verbose,
 )
+from iceberg_writer_compat.cli._output import Lines, Output, counting, echo, is_terminal
 from iceberg_writer_compat.cli._tables import (
-    ReportCommand,
     all_tables,
+    content,
     named_tables,
+    report_each,
     report_options,
-    require_file,
-    show,
     tables_options,
-    write,
 )
-from iceberg_writer_compat.tables import contract_of
+from iceberg_writer_compat.tables import Drop, contract_of
 
 _DEFAULT_CONTRACT = "icebergWriterCompatV1"
 
@@ -40,8 +41,7 @@ _DEFAULT_CONTRACT = "icebergWriterCompatV1"
     "iceberg-writer-compat enable db.orders",
     "iceberg-writer-compat enable db.orders --dry-run",
     "iceberg-writer-compat enable db.orders --rewrite --drop constraints",
-    "iceberg-writer-compat enable --schema db --journal db.journal --output html report.html",
-    cls=ReportCommand,
+    "iceberg-writer-compat enable --schema db --journal db.journal --output report.html",
 )
 @tables_options
 @click.option(
@@ -57,21 +57,14 @@ _DEFAULT_CONTRACT = "icebergWriterCompatV1"
     "--drop",
     multiple=True,
     metavar="NAME",
-    help="Remove these blockers: constraints, change-data-feed, defaults, "
-    "row-tracking, deletion-vectors, checkpoint-protection, generated-columns, identity-columns "
-    "or invariants; may be repeated.",
+    type=click.Choice(get_args(Drop)),
+    help=f"Remove these blockers: {', '.join(get_args(Drop)[:-1])} or {get_args(Drop)[-1]}; may be "
+    "repeated.",
 )
 @click.option(
     "--contract",
     metavar="FEATURE",
     help="The feature to switch on, if it is another than icebergWriterCompatV1.",
-)
-@click.option(
-    "--parallelism",
-    type=click.IntRange(min=1),
-    default=2,
-    metavar="N",
-    help="Process N tables at a time.",
 )
 @click.option(
     "--journal",
@@ -85,8 +78,10 @@ def enable(
     schemas: Sequence[str],
     catalogs: Sequence[str],
     listed: str | None,
-    form: str,
-    html_file: str | None,
+    parallelism: int,
+    dry_run: bool,
+    journal: str | None,
+    output: Output,
     settings: dict[str, str],
     **how: Any,
 ) -> int:
@@ -101,22 +96,47 @@ def enable(
     fails for another reason. With --dry-run it is 0 if the same call without it would succeed, and
     1 if not.
     """
-    require_file(form, html_file)
+    if dry_run:
+        plans = report_each(
+            lambda spark, table: compat.enable_iceberg_writer_compat(
+                spark, table, dry_run=True, **how
+            ),
+            tables,
+            schemas,
+            catalogs,
+            listed,
+            parallelism,
+            output,
+            settings,
+        )
+        return _code_of_plans(plans, how)
     named = named_tables(tables, schemas, catalogs, listed)
     spark = session(settings)
     names = all_tables(spark, named, schemas, catalogs)
     if not names:
         return FAILED
-    if names == list(tables) and len(names) == 1 and how["journal"] is None:
-        return _enable_one(spark, names[0], form, html_file, how)
-    # Every table is planned and then enabled.
-    with progress("tables", len(names) * (1 if how["dry_run"] else 2)) as advance:
-        answer = compat.enable_all(
-            spark, names, notify=lambda step: advance(f"{step.table} ({step.state})"), **how
-        )
-    if isinstance(answer, compat.Reports):
-        return _show_plans(answer, form, html_file, how)
-    if not write(answer, _text.results(answer, "command"), form, html_file):
+    if names == list(tables) and len(names) == 1 and journal is None:
+        return _enable_one(spark, names[0], output, how)
+    lines = Lines(is_terminal())
+    numbers = {name: number for number, name in enumerate(names)}
+    with counting(names, not output.is_read_at_once, verbose()) as counter:
+
+        def notify(table: compat.TableProgress) -> None:
+            # Every table is planned first.
+            if table.state in ("done", "failed"):
+                with counter.aside():
+                    if output.is_read_at_once:
+                        lines.put(numbers[table.table], _text.switched(table, "command"))
+                counter.done(f"{table.table}: {table.verdict}")
+
+        answer = enable_each(spark, names, how, parallelism, journal, notify, "command")
+    if output.is_read_at_once:
+        for table in answer:
+            lines.put(numbers[table.table], _text.switched(table, "command"))
+        lines.end()
+        if len(answer) > 1:
+            echo(f"\n{answer.verdict}")
+    elif not output.write(content(answer, output.form)):
         return FAILED
     if answer.interrupted:
         return INTERRUPTED
@@ -125,24 +145,15 @@ def enable(
 
 
 # For a single table, the error is reported as by all other commands.
-def _enable_one(
-    spark: SparkSession, table: str, form: str, html_file: str | None, how: dict[str, Any]
-) -> int:
-    chosen = {key: how[key] for key in ("mode", "rewrite", "drop", "contract", "dry_run")}
+def _enable_one(spark: SparkSession, table: str, output: Output, how: dict[str, Any]) -> int:
     with progress(f"enabling {table}"):
-        answer = compat.enable_iceberg_writer_compat(spark, table, **chosen)
-    if isinstance(answer, compat.Report):
-        return _show_plans(compat.Reports((answer,)), form, html_file, how)
+        answer = compat.enable_iceberg_writer_compat(spark, table, **how)
     done = compat.EnableResults((compat.TableProgress(table, "done", result=answer),))
-    text = _text.results(done, "command")
-    return 0 if write(done, text, form, html_file) else FAILED
+    return 0 if output.write(content(done, output.form)) else FAILED
 
 
-def _show_plans(
-    plans: compat.Reports, form: str, html_file: str | None, how: dict[str, Any]
-) -> int:
-    show(plans, form, html_file)
-    if plans.errors:
+def _code_of_plans(plans: compat.Reports | None, how: dict[str, Any]) -> int:
+    if plans is None or plans.errors:
         return FAILED
     rewrites = how["mode"] == "rewrite" or (how["mode"] == "auto" and how["rewrite"])
     allowed = ("none", "metadata", "rewrite") if rewrites else ("none", "metadata")

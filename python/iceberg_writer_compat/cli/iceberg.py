@@ -19,17 +19,12 @@ from iceberg_writer_compat.cli._common import (
     FAILED,
     REFUSED,
     command,
-    form_option,
     progress,
     session,
     session_options,
 )
-from iceberg_writer_compat.cli._tables import (
-    ReportCommand,
-    report_options,
-    require_file,
-    write,
-)
+from iceberg_writer_compat.cli._output import Output, output_options
+from iceberg_writer_compat.cli._tables import content, report_options
 
 _TOKEN = "ICEBERG_WRITER_COMPAT_TOKEN"
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
@@ -45,7 +40,7 @@ def _folder(entry: str) -> tuple[str, str]:
 @command(
     "publish",
     "iceberg-writer-compat publish db.orders",
-    "iceberg-writer-compat publish /data/orders --output json",
+    "iceberg-writer-compat publish /data/orders --format json",
     "iceberg-writer-compat publish db.orders --conf spark.icebergWriterCompat.catalog.type=jdbc",
     "iceberg-writer-compat publish db.orders --take-snapshot 3776207205136740581",
 )
@@ -70,7 +65,7 @@ def _folder(entry: str) -> tuple[str, str]:
 )
 @click.option("--mend", is_flag=True, help="Remove snapshots that cannot be read.")
 @click.option("--anew", is_flag=True, help="Begin a new line of metadata, whatever exists already.")
-@form_option
+@output_options("text", "json")
 @session_options
 def publish(
     table: str,
@@ -79,7 +74,7 @@ def publish(
     discard_changes: str | None,
     mend: bool,
     anew: bool,
-    form: str,
+    output: Output,
     settings: dict[str, str],
 ) -> int:
     """Publish TABLE as Iceberg metadata in its folder.
@@ -105,27 +100,21 @@ def publish(
             mend=mend,
             anew=anew,
         )
-    if form == "json":
-        click.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
-    else:
-        click.echo(f"{table}: {result.verdict}")
-        _show_place(result)
-        for mended in result.mended:
-            click.echo(f"  repaired: {mended}")
-        for file in result.set_aside:
-            click.echo(f"  set aside: {file}")
-    return 0
+    lines = [f"{table}: {result.verdict}", *_place(result)]
+    lines += [f"  repaired: {mended}" for mended in result.mended]
+    lines += [f"  set aside: {file}" for file in result.set_aside]
+    return 0 if output.write(_json_or(output, result, lines)) else FAILED
 
 
 @command(
     "status",
     "iceberg-writer-compat status db.orders",
-    "iceberg-writer-compat status /data/orders --output json",
+    "iceberg-writer-compat status /data/orders --format json",
 )
 @click.argument("table")
-@form_option
+@output_options("text", "json")
 @session_options
-def status(table: str, form: str, settings: dict[str, str]) -> int:
+def status(table: str, output: Output, settings: dict[str, str]) -> int:
     """Show the published version of TABLE.
 
     Problems of Iceberg readers are shown with the call that fixes them.
@@ -133,28 +122,33 @@ def status(table: str, form: str, settings: dict[str, str]) -> int:
     The exit code is 0 if Iceberg readers see the newest version, and 1 if not.
     """
     found = compat.status(session(settings), table)
-    if form == "json":
-        click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
-    elif found.published_version is None:
-        click.echo(f"{table}: version {found.delta_version}, not published")
+    if found.published_version is None:
+        lines = [f"{table}: version {found.delta_version}, not published"]
     else:
         behind = f"{found.lag} behind" if found.lag else "up to date"
-        click.echo(
-            f"{table}: version {found.delta_version}, published {found.published_version}, {behind}"
-        )
-        _show_place(found)
-    if form != "json":
-        for problem in found.problems:
-            click.echo(f"  {problem.text}")
-            for line in problem.remedy.command:
-                click.echo(f"  Run: {line}")
+        versions = f"version {found.delta_version}, published {found.published_version}"
+        lines = [f"{table}: {versions}, {behind}", *_place(found)]
+    for problem in found.problems:
+        lines += [f"  {problem.text}", *(f"  Run: {line}" for line in problem.remedy.command)]
+    if not output.write(_json_or(output, found, lines)):
+        return FAILED
     return 0 if found.lag == 0 and not found.problems else REFUSED
 
 
-def _show_place(found: compat.PublishResult | compat.PublishStatus) -> None:
-    if found.catalog_table is not None:
-        click.echo(f"  {found.catalog_table} in the Iceberg catalog")
-    click.echo(f"  {found.metadata_location}")
+def _place(found: compat.PublishResult | compat.PublishStatus) -> list[str]:
+    catalog = [f"  {found.catalog_table} in the Iceberg catalog"] * (
+        found.catalog_table is not None
+    )
+    return [*catalog, f"  {found.metadata_location}"]
+
+
+def _json_or(
+    output: Output, found: compat.PublishResult | compat.PublishStatus, lines: Sequence[str]
+) -> str:
+    """The result as JSON, or as these lines."""
+    if output.form == "json":
+        return json.dumps(asdict(found), indent=2, ensure_ascii=False)
+    return "\n".join(lines)
 
 
 @command(
@@ -192,8 +186,7 @@ def clean_log_store(path: str, dynamodb_table: str, region: str | None, dry_run:
     "iceberg-writer-compat prove db.orders",
     "iceberg-writer-compat prove db.orders --reader pyiceberg --reader duckdb --versions 3",
     "iceberg-writer-compat prove /data/orders --check schema --check rows",
-    "iceberg-writer-compat prove db.orders --output html proof.html",
-    cls=ReportCommand,
+    "iceberg-writer-compat prove db.orders --output proof.html",
 )
 @click.argument("table")
 @click.option(
@@ -231,8 +224,7 @@ def prove(
     checks_: Sequence[compat.Check],
     versions: int,
     location: str | None,
-    form: str,
-    html_file: str | None,
+    output: Output,
     settings: dict[str, str],
 ) -> int:
     """Read TABLE with Iceberg readers, and compare with Delta.
@@ -245,7 +237,6 @@ def prove(
     The exit code is 0 if all installed readers see what Delta sees, except for known faults; 1 if a
     reader does not or a check could not run; and 2 if prove itself could not run.
     """
-    require_file(form, html_file)
     spark = session(settings)
     with progress(f"proving {table}") as advance:
         proof = compat.prove(
@@ -257,7 +248,7 @@ def prove(
             metadata_location=location,
             progress=lambda next_: advance(f"proving {table}: {next_}"),
         )
-    if not write(proof, str(proof), form, html_file):
+    if not output.write(content(proof, output.form)):
         return FAILED
     return 0 if proof.proven else REFUSED
 

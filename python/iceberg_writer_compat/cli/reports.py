@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 from pyspark.sql import SparkSession
 
 import iceberg_writer_compat as compat
-from iceberg_writer_compat import _jvm, checks
-from iceberg_writer_compat.cli._common import (
-    FAILED,
-    command,
-    form_option,
-    progress,
-    say,
-    session,
-)
+from iceberg_writer_compat import _jvm, _rule_texts
+from iceberg_writer_compat.cli._common import FAILED, command, session
+from iceberg_writer_compat.cli._output import Output, output_options
 from iceberg_writer_compat.cli._tables import (
-    ReportCommand,
-    all_tables,
-    named_tables,
+    content,
+    exit_code,
+    report_each,
     report_options,
-    require_file,
-    show,
     tables_options,
 )
 
@@ -38,49 +30,16 @@ _version_option = click.option(
 )
 
 
-def _report(
-    ask: Callable[[SparkSession, str], compat.Report],
-    tables: Sequence[str],
-    schemas: Sequence[str],
-    catalogs: Sequence[str],
-    listed: str | None,
-    form: str,
-    html_file: str | None,
-    settings: dict[str, str],
-) -> int:
-    """Makes and shows the reports on all tables."""
-    require_file(form, html_file)
-    named = named_tables(tables, schemas, catalogs, listed)
-    spark = session(settings)
-    names = all_tables(spark, named, schemas, catalogs)
-    if not names:
-        return FAILED
-    return show(compat.Reports(tuple(_asked(spark, names, ask))), form, html_file)
-
-
-def _asked(
-    spark: SparkSession, tables: Sequence[str], ask: Callable[[SparkSession, str], compat.Report]
-) -> Iterable[compat.Report | compat.TableError]:
-    failures: list[tuple[str, Exception]] = []
-    with progress("tables", len(tables)) as advance:
-        for table in tables:
-            advance(table)
-            try:
-                yield ask(spark, table)
-            except checks.TABLE_ERRORS as error:
-                failures.append((table, error))
-                yield checks.failed(table, error)
-    for table, failure in failures:
-        say(failure, table)
+def _report(ask: Callable[[SparkSession, str], compat.Report], **arguments: Any) -> int:
+    return exit_code(report_each(ask, **arguments))
 
 
 @command(
     "check",
     "iceberg-writer-compat check db.orders",
     "iceberg-writer-compat check /data/orders --at-version 12",
-    "iceberg-writer-compat check --schema db --output html report.html",
-    "iceberg-writer-compat check --from-file tables.txt --output json > report.json",
-    cls=ReportCommand,
+    "iceberg-writer-compat check --schema db --output report.html",
+    "iceberg-writer-compat check --from-file tables.txt --format json > report.json",
 )
 @tables_options
 @_version_option
@@ -101,7 +60,6 @@ def check(version: int | None, **arguments: Any) -> int:
     "iceberg-writer-compat verify db.orders",
     "iceberg-writer-compat verify /data/orders --files 1000",
     "iceberg-writer-compat verify db.orders --conf spark.master=local[8]",
-    cls=ReportCommand,
 )
 @tables_options
 @_version_option
@@ -126,8 +84,7 @@ def verify(version: int | None, files: int | None, **arguments: Any) -> int:
 @command(
     "history",
     "iceberg-writer-compat history db.orders",
-    "iceberg-writer-compat history db.orders --output json",
-    cls=ReportCommand,
+    "iceberg-writer-compat history db.orders --format json",
 )
 @tables_options
 @report_options
@@ -146,8 +103,7 @@ def history(**arguments: Any) -> int:
     "would-break",
     'iceberg-writer-compat would-break "ALTER TABLE db.orders ADD COLUMN age SMALLINT"',
     'iceberg-writer-compat would-break --table db.orders --columns "id BIGINT, age INT"',
-    'iceberg-writer-compat would-break "$(cat create.sql)" --output html report.html',
-    cls=ReportCommand,
+    'iceberg-writer-compat would-break "$(cat create.sql)" --output report.html',
 )
 @click.argument("statement", required=False)
 @click.option("--table", metavar="TABLE", help="The table that would have --columns.")
@@ -157,8 +113,7 @@ def would_break(
     statement: str | None,
     table: str | None,
     columns: str | None,
-    form: str,
-    html_file: str | None,
+    output: Output,
     settings: dict[str, str],
 ) -> int:
     """Show which rules a statement would break, without running it.
@@ -168,33 +123,33 @@ def would_break(
 
     The exit code is 0 if the table would comply, 1 if not, and 2 if the check could not run.
     """
-    require_file(form, html_file)
     if statement is not None and table is None and columns is None:
         report = compat.would_break(session(settings), statement)
     elif statement is None and table is not None and columns is not None:
         report = compat.would_break(session(settings), table=table, schema=columns)
     else:
         raise click.UsageError("Give a STATEMENT, or both --table and --columns.")
-    return show(compat.Reports((report,)), form, html_file)
+    reports = compat.Reports((report,))
+    return exit_code(reports) if output.write(content(reports, output.form)) else FAILED
 
 
 @command(
     "explain",
     "iceberg-writer-compat explain C7",
-    "iceberg-writer-compat explain --output json",
+    "iceberg-writer-compat explain UPGRADE_BLOCKED",
+    "iceberg-writer-compat explain --format json",
 )
-@click.argument("rules", metavar="[RULE]...", nargs=-1)
-@form_option
-def explain(rules: Sequence[str], form: str) -> int:
-    """Show the texts of rules, their reasons and sources.
+@click.argument("names", metavar="[RULE_OR_CONDITION]...", nargs=-1)
+@output_options("text", "json")
+def explain(names: Sequence[str], output: Output) -> int:
+    """Show the texts of rules and of the conditions of errors.
 
-    RULE is an id, as in every report and refusal; without one, all rules are listed. Needs no Spark
-    session.
+    A rule is named by its id, as in every report and refusal. A condition is what an error has in
+    brackets, or its last part. Without a name, all rules are listed. Starts no Spark and no Java.
     """
-    with progress("reading the rules"):
-        found = checks.explain_all(rules) if rules else compat.rules()
-    if form == "json":
-        click.echo(json.dumps([rule.to_dict() for rule in found], indent=2, ensure_ascii=False))
+    found = [text for name in names for text in _rule_texts.named(name)] or compat.rules()
+    if output.form == "json":
+        texts = json.dumps([text.to_dict() for text in found], indent=2, ensure_ascii=False)
     else:
-        click.echo("\n\n".join(map(str, found)))
-    return 0
+        texts = "\n\n".join(map(str, found))
+    return 0 if output.write(texts) else FAILED

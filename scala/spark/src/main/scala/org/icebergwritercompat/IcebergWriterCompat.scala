@@ -8,7 +8,6 @@ import org.apache.spark.sql.delta.writercompat.prove.{GenericIcebergReader, Proo
 import org.apache.spark.sql.delta.writercompat.publish.{PublishHook, SparkPublishing}
 import org.apache.spark.sql.delta.writercompat.upgrade.TableUpgrade
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.model.{BuildInfo, WriterCompat}
 import org.icebergwritercompat.remedy.Rendering
@@ -281,17 +280,6 @@ object IcebergWriterCompat {
   /** The Delta tables of all schemas of a catalog. */
   def tablesInCatalog(spark: SparkSession, catalog: String): JList[String] =
     active(spark)(TableNames.inCatalog(spark, catalog).asJava)
-
-  /** One rule as JSON; the case of the id is ignored. */
-  def explain(rule: String): String =
-    ReportJson.of(
-      Contracts.default.rules.all.find(_.id.equalsIgnoreCase(rule)).getOrElse {
-        throw IcebergWriterCompatException.noSuchRule(rule, Contracts.default.rules.all.map(_.id))
-      }
-    )
-
-  /** All rules as a JSON array. */
-  def rules: String = ReportJson.of(Contracts.default.rules.all)
 
   // Errors of a malformed log name the field; other errors are not changed.
   private def explained[T](spark: SparkSession, table: String)(answer: => T): T =

@@ -138,7 +138,7 @@ private[contract] trait ColumnFixes { self: Fix.type =>
   def useSupportedType(table: TableState, node: SchemaNode): Remedy = table.lifecycle match {
     case _: Lifecycle.Creating                                           => create(table)
     case Lifecycle.Enabling if SupportedTypes.widensToInt(node.dataType) =>
-      widen(table, node, IntegerType)
+      callEnable(table, rewrite = true)
     // The values of the column would be lost with it.
     case Lifecycle.Enabling                                            => copyInto(table)
     case Lifecycle.Changing if isStanding(table)                       => copyInto(table)

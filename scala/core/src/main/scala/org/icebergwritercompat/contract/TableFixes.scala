@@ -62,14 +62,18 @@ private[contract] trait TableFixes { self: Fix.type =>
       val at = schema.fieldNames.indexOf(column)
       if (at < 0) column else named(at).name
     }
-    val constrained = schema.exists(hasInvariant)
-    val isSame = shape(schema) == shape(wanted) && !constrained
-    (if (isSame) Nil else Remedy.selected(schema, wanted, hasInvariant), partitions)
+    val isSame = shape(schema) == shape(wanted) && !schema.exists(handsOn)
+    (if (isSame) Nil else Remedy.selected(schema, wanted, handsOn), partitions)
   }
 
   // A query hands the metadata of a column on, unless it is cast.
-  private def hasInvariant(field: StructField): Boolean =
-    SchemaNode.flatten(StructType(Seq(field))).exists(_.metadata.contains("delta.invariants"))
+  private def handsOn(field: StructField): Boolean =
+    SchemaNode
+      .flatten(StructType(Seq(field)))
+      .exists(node => handedOn.exists(node.metadata.contains))
+
+  // Of what breaks a rule; Delta leaves out the rest, such as expressions of generated columns.
+  private val handedOn = Seq("delta.invariants", "CURRENT_DEFAULT")
 
   private def copyOf(table: TableState, selected: Seq[String]): Remedy =
     CopyInto(

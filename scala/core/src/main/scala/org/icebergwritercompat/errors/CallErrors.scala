@@ -24,13 +24,6 @@ private[errors] trait CallErrors {
       Map("statement" -> statement.linesIterator.nextOption().getOrElse(""))
     )
 
-  /** The answer to a question about a rule that is not there. */
-  def noSuchRule(rule: String, rules: Seq[String]): IcebergWriterCompatException =
-    new IcebergWriterCompatException(
-      "ICEBERG_WRITER_COMPAT_NO_SUCH_RULE",
-      Map("rule" -> rule, "rules" -> rules.mkString(", "))
-    )
-
   /** The answer to a table function that is called in another way than it can be. */
   def wrongArguments(function: String, parameters: String): IcebergWriterCompatException =
     new IcebergWriterCompatException(

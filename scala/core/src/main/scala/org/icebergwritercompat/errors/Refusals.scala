@@ -169,13 +169,13 @@ private[errors] trait Refusals {
       contract: Contract,
       rules: Seq[String],
       reasons: Seq[String],
-      files: String,
+      what: String,
       remedy: Remedy
   ): IcebergWriterCompatException =
     refusal("REWRITE_NEEDED", contract, remedy)(
       "table" -> table,
       "rule" -> rules.distinct.mkString(", "),
-      "files" -> files,
+      "what" -> what,
       "reasons" -> ErrorText.list(reasons)
     )
 

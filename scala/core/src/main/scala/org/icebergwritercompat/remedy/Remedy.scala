@@ -13,6 +13,9 @@ import org.icebergwritercompat.remedy.Quoting._
  */
 sealed trait Remedy {
 
+  /** What it does, for those who put the remedies of several faults in order. */
+  def kind: RemedyKind
+
   /** What it is in SQL. */
   protected def inSql: Seq[String]
 
@@ -84,6 +87,7 @@ object Remedy {
 
   /** Nothing that anybody could run. */
   case object Nothing extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def inSql: Seq[String] = scala.Nil
   }
 
@@ -98,6 +102,7 @@ object Remedy {
       properties: Seq[(String, String)],
       without: Seq[String] = scala.Nil
   ) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Properties
     override protected def clauses: Seq[String] = Seq(
       s"SET TBLPROPERTIES (${Quoting.properties(properties)})"
     )
@@ -113,12 +118,14 @@ object Remedy {
 
   /** Takes a property from a table. */
   final case class UnsetProperty(table: String, key: String) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Properties
     override protected def clauses: Seq[String] = Seq(s"UNSET TBLPROPERTIES (${literal(key)})")
     override def changes: Seq[Change] = Seq(Change.Property(key, None))
   }
 
   /** Takes a CHECK constraint from a table. */
   final case class DropConstraint(table: String, constraint: String) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Constraint
     override protected def clauses: Seq[String] = Seq(
       s"DROP CONSTRAINT ${quoteIfNeeded(constraint)}"
     )
@@ -139,6 +146,7 @@ object Remedy {
       features: Seq[String],
       instead: Seq[Change]
   ) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def clauses: Seq[String] =
       supporting(features) :+ s"ADD COLUMNS (${sqlPath(path)} ${dataType.sql})"
     override def changes: Seq[Change] = instead
@@ -162,6 +170,7 @@ object Remedy {
       mapped: Boolean = true,
       override protected val exactCase: Boolean = false
   ) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Rename
     override protected def clauses: Seq[String] =
       Option
         .unless(mapped)(s"SET TBLPROPERTIES ('${WriterCompat.ColumnMappingMode}' = 'name')")
@@ -171,11 +180,13 @@ object Remedy {
 
   /** Takes the default from a column. */
   final case class DropDefault(table: String, path: Seq[String]) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Default
     override protected def clauses: Seq[String] = Seq(s"ALTER COLUMN ${sqlPath(path)} DROP DEFAULT")
   }
 
   /** Lets a column hold nulls. */
   final case class DropNotNull(table: String, path: Seq[String]) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Nulls
     override protected def clauses: Seq[String] = Seq(
       s"ALTER COLUMN ${sqlPath(path)} DROP NOT NULL"
     )
@@ -184,6 +195,7 @@ object Remedy {
   /** Gives a column a wider type, with a record of it. */
   final case class WidenColumn(table: String, path: Seq[String], dataType: DataType)
       extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Type
     override protected def clauses: Seq[String] = Seq(
       s"SET TBLPROPERTIES ('${WriterCompat.TypeWideningEnabled}' = 'true')",
       s"ALTER COLUMN ${sqlPath(path)} TYPE ${dataType.sql}"
@@ -204,6 +216,8 @@ object Remedy {
       period: Option[String],
       asked: Option[String] = None
   ) extends Alteration {
+    override val kind: RemedyKind =
+      if (period.isDefined) RemedyKind.DropFeatureLater else RemedyKind.DropFeature
     override def changes: Seq[Change] =
       asked.toSeq.map(name => Change.Property(s"delta.feature.$name", None))
     override protected def clauses: Seq[String] = Seq(
@@ -232,6 +246,7 @@ object Remedy {
       drop: Seq[String] = scala.Nil,
       feature: String = WriterCompat.Feature
   ) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Enable
 
     // The call and the command switch this contract on unless they name another.
     private val contract: Option[String] = Some(feature).filter(_ != WriterCompat.Feature)
@@ -265,6 +280,7 @@ object Remedy {
    */
   final case class Publish(table: String, options: Seq[(String, Option[String])] = scala.Nil)
       extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Metadata
     override protected def inSql: Seq[String] = Seq(
       procedureCall(
         "publish",
@@ -297,6 +313,7 @@ object Remedy {
 
   /** Shows how far a table is published as Iceberg. */
   final case class Status(table: String) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Metadata
     override protected def inSql: Seq[String] = Seq(procedureCall("status", table, scala.Nil))
     override def python: Seq[String] = Seq(call("status", table, scala.Nil))
     override def command: Seq[String] = Seq(commandLine("status", table, scala.Nil))
@@ -328,6 +345,7 @@ object Remedy {
       created: String = "CREATE TABLE",
       exactCase: Boolean = false
   ) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Copy
     override protected def inSql: Seq[String] = {
       val what = if (selected.isEmpty) "*" else selected.mkString(", ")
       inExactCase(exactCase)(
@@ -344,6 +362,7 @@ object Remedy {
       override val changes: Seq[Change],
       door: Option[Door] = None
   ) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
 
     override def verb: String = door match {
       case Some(Door.Writer | Door.Builder) => "Use"
@@ -393,12 +412,14 @@ object Remedy {
       statement: String,
       before: Seq[Alteration]
   ) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def inSql: Seq[String] = before.flatMap(_.sql) :+ statement
     override protected def keepsVariables: Boolean = true
   }
 
   /** Sets a setting of the session; with `None` it gets no value. */
   final case class SetSetting(settings: Seq[(String, String)]) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def inSql: Seq[String] =
       settings.map { case (key, value) => s"SET $key=$value" }
     override def command: Seq[String] =
@@ -407,6 +428,7 @@ object Remedy {
 
   /** A setting of a session that is to be started, in place of what it has. */
   final case class UseSetting(what: String) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def inSql: Seq[String] = Seq(what)
     override def python: Seq[String] = Seq(what)
     override def verb: String = "Use"
@@ -416,32 +438,38 @@ object Remedy {
   /** Gives a column of some rows another value. */
   final case class UpdateRows(table: String, column: String, value: String, condition: String)
       extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Rows
     override protected def inSql: Seq[String] =
       Seq(s"UPDATE $table SET $column = $value WHERE $condition")
   }
 
   /** Leaves clustering of rows that are still to be written. */
   final case class Uncluster(table: String) extends Alteration {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def clauses: Seq[String] = Seq("CLUSTER BY NONE")
   }
 
   /** Writes files anew whose rows were deleted by deletion vectors. */
   final case class Purge(table: String) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Purge
     override protected def inSql: Seq[String] = Seq(s"REORG TABLE $table APPLY (PURGE)")
   }
 
   /** Runs a statement of a table once more. */
   final case class RunAgain(statement: String) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def inSql: Seq[String] = Seq(statement)
   }
 
   /** Removes files that belong to no version. */
   final case class Vacuum(table: String) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Change
     override protected def inSql: Seq[String] = Seq(s"VACUUM $table")
   }
 
   /** Shows who wrote what when, where no statement can bring lost values back. */
   final case class History(table: String) extends Remedy {
+    override val kind: RemedyKind = RemedyKind.Look
     override protected def inSql: Seq[String] = Seq(s"DESCRIBE HISTORY $table")
   }
 

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.module.SimpleModule
 import com.fasterxml.jackson.databind.ser.std.StdSerializer
 
-/** A remedy as JSON: its statements in SQL, in Python and as commands. */
+/** A remedy as JSON: its kind, and its statements in SQL, in Python and as commands. */
 object RemedyJson extends StdSerializer[Remedy](classOf[Remedy]) {
 
   override def serialize(
@@ -15,6 +15,7 @@ object RemedyJson extends StdSerializer[Remedy](classOf[Remedy]) {
       provider: SerializerProvider
   ): Unit = {
     json.writeStartObject()
+    json.writeStringField("kind", remedy.kind.name)
     Seq("sql" -> remedy.sql, "python" -> remedy.python, "command" -> remedy.command).foreach {
       case (name, statements) =>
         json.writeFieldName(name)

@@ -1,8 +1,9 @@
 package org.icebergwritercompat.report
 
 import org.icebergwritercompat.contract.{Fix, FooterRule, Obstacle, TableState, Violation}
+import org.icebergwritercompat.model.SchemaNode
 import org.icebergwritercompat.remedy.Remedy
-import org.icebergwritercompat.rules.{ActionRules, FileRules, FooterRules}
+import org.icebergwritercompat.rules.{ActionRules, FileRules, FooterRules, SchemaRules}
 import org.icebergwritercompat.upgrade.{Drop, FileUpgrade, UpgradeRequest}
 
 /**
@@ -75,6 +76,8 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
     if (enabled) fact(Verdict.Enabled, "The feature is on.")
     else if (blockers.nonEmpty)
       fact(Verdict.Blocked, s"Fix the findings of ${rulesOf(blockers)} first; each has a remedy.")
+    else if (!hasFiles && typeChanges(findings).nonEmpty)
+      EnablingFact.typesOnly(typeChanges(findings), exact = false)
     else if (findings.exists(_.severity == Severity.Warning))
       EnablingFact(
         Verdict.Rewrite,
@@ -90,6 +93,14 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
         "One commit switches it on if the footers of the data files comply; verify checks them."
       )
     else fact(Verdict.MetadataOnly, "One commit switches it on; no data file is written.")
+  }
+
+  private def typeChanges(findings: Seq[Finding]): Seq[SchemaNode] = {
+    val found = findings
+      .filter(f => f.severity == Severity.Warning && f.rule == SchemaRules.TypesAreSupported.id)
+      .map(_.place.name)
+      .toSet
+    table.nodes.filter(node => found(node.sqlPath))
   }
 
   private def fact(verdict: Verdict, reason: String) =

@@ -16,9 +16,6 @@ object ReportJson {
   def of(report: TableReport): String =
     mapper.writeValueAsString(report)
 
-  /** A rule as JSON. */
-  def of(rule: Rule): String = mapper.writeValueAsString(RuleText.of(rule))
-
   /** Several rules as a JSON array. */
   def of(rules: Seq[Rule]): String = mapper.writeValueAsString(rules.map(RuleText.of))
 

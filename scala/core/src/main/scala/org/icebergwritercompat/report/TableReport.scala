@@ -1,6 +1,7 @@
 package org.icebergwritercompat.report
 
 import com.fasterxml.jackson.annotation.JsonProperty
+import org.icebergwritercompat.model.SchemaNode
 import org.icebergwritercompat.remedy.Remedy
 
 /**
@@ -103,6 +104,27 @@ final case class EnablingFact(
     bytesToRewrite: Long,
     exact: Boolean
 )
+
+object EnablingFact {
+
+  /** One commit writes no data file, but gives these columns other types. */
+  private[report] def typesOnly(columns: Seq[SchemaNode], exact: Boolean): EnablingFact = {
+    val listed = columns.take(Finding.MaxExamples).map(typeChange)
+    val more = Option.when(columns.sizeIs > listed.size)(s"${columns.size - listed.size} more")
+    EnablingFact(
+      Verdict.Rewrite,
+      "One commit switches it on, if a rewrite is allowed, and no data file is written: " +
+        (listed ++ more).mkString(", ") + ".",
+      filesToRewrite = 0,
+      bytesToRewrite = 0,
+      exact
+    )
+  }
+
+  /** What becomes of the type of a byte or short. */
+  private[report] def typeChange(column: SchemaNode): String =
+    s"${column.sqlPath} ${column.dataType.sql} becomes INT"
+}
 
 /** How the feature can be switched on. */
 sealed abstract class Verdict(val name: String)

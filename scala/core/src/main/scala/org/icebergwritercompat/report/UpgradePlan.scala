@@ -112,7 +112,27 @@ final class UpgradePlan(
   def findings: Seq[Finding] =
     blockers ++ dropped.map { violation =>
       Finding.of(to, violation, Severity.Info)
-    } ++ findingsOf(rewritable, Severity.Warning)
+    } ++ findingsOf(rewritable, Severity.Warning) ++ typesAlone
+
+  // Columns that no file has, so that only their types change.
+  private def typesAlone: Seq[Finding] = {
+    val inFiles = rewritable.iterator
+      .flatMap(_.reasons)
+      .filter(_.rule == SchemaRules.TypesAreSupported.id)
+      .map(_.column)
+      .toSet[Seq[String]]
+    widened
+      .filterNot(node => inFiles(node.path))
+      .map { node =>
+        Finding.about(
+          SchemaRules.TypesAreSupported,
+          Severity.Warning,
+          Place.of(node.location),
+          EnablingFact.typeChange(node),
+          rewriting
+        )
+      }
+  }
 
   /** The plan as a report shows it. */
   def fact: PlanFact =
@@ -126,15 +146,20 @@ final class UpgradePlan(
     )
 
   /** How the feature can be switched on, as `check` reports it. */
-  def enabling: EnablingFact = {
+  def enabling: EnablingFact =
+    if (mode == PlanMode.Rewrite && rewritable.isEmpty)
+      EnablingFact.typesOnly(widened, exact = true)
+    else enablingByFiles
+
+  private def enablingByFiles: EnablingFact = {
     def rules(findings: Seq[Finding]) = findings.map(_.rule).distinct.mkString(", ")
     val (verdict, reason) = mode match {
       case PlanMode.Blocked =>
         Verdict.Blocked -> s"Fix the findings of ${rules(blockers)} first; each has a remedy."
       case PlanMode.Rewrite =>
-        val why = (findings.filter(_.severity == Severity.Warning).map(_.rule) ++
-          Option.when(widened.nonEmpty)(SchemaRules.TypesAreSupported.id)).distinct.mkString(", ")
-        Verdict.Rewrite -> s"Some files have to be rewritten, because of $why."
+        Verdict.Rewrite ->
+          ("Some files have to be rewritten, because of " +
+            s"${rules(findings.filter(_.severity == Severity.Warning))}.")
       case _ =>
         Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
     }
@@ -144,8 +169,10 @@ final class UpgradePlan(
   /** The remedy of the blockers: one call that drops all of them, if possible. */
   def remedy: Remedy = {
     val drops = inTheWay.map(dropOf)
+    // Types alone cost nothing, while files are rewritten by a call that was told how many.
+    val rewrites = request.rewrites || rewritable.isEmpty && widened.nonEmpty
     if (hopeless.isEmpty && drops.forall(_.isDefined))
-      request.copy(drop = request.drop ++ drops.flatten).call(to)
+      UpgradeRequest(rewrites, request.drop ++ drops.flatten, request.contract).call(to)
     else blockers.head.remedy
   }
 
@@ -177,7 +204,7 @@ final class UpgradePlan(
   private def steps: Seq[StepFact] =
     (dropped.flatMap(_.remedy.sql) ++ plainColumns).map(StepFact("drop", _)) ++
       waiting ++
-      widened.map(node => StepFact("widen", s"${node.sqlPath} ${node.dataType.sql} becomes INT")) ++
+      widened.map(node => StepFact("widen", EnablingFact.typeChange(node))) ++
       Option.when(rewritable.nonEmpty) {
         StepFact(
           "rewrite",

@@ -198,12 +198,12 @@ object SchemaRules {
       ) {
 
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
-      // A byte or short keeps its values as an int; without files a statement changes the type.
+      // A byte or short keeps its values as an int. Without files there is nothing to write, but
+      // another type is still a change to ask for.
       if (
-        hasFiles && table
-          .nodeAt(violation.location)
-          .exists(node => SupportedTypes.widensToInt(node.dataType))
-      ) Obstacle.Rewrite
+        table.nodeAt(violation.location).exists(node => SupportedTypes.widensToInt(node.dataType))
+      )
+        Obstacle.Rewrite
       else Obstacle.Blocker
 
     override def check(table: TableState): Seq[Violation] =
@@ -318,7 +318,8 @@ object SchemaRules {
 
     override def obstacle(table: TableState, violation: Violation, hasFiles: Boolean): Obstacle =
       // After a rewrite of the files from before the type change, no live file has the old type.
-      if (table.nodeAt(violation.location).exists(isPastWithFilesWrittenAnew)) Obstacle.Rewrite
+      if (!hasFiles) Obstacle.None
+      else if (table.nodeAt(violation.location).exists(isPastWithFilesWrittenAnew)) Obstacle.Rewrite
       else Obstacle.Blocker
 
     override def check(table: TableState): Seq[Violation] =

@@ -97,11 +97,10 @@ class FixSuite extends AnyFunSuite {
     SchemaRules.TypesAreSupported.check(state).map(_.remedy.text)
   }
 
-  test("on enabling, a short is widened, and anything else is copied as the nearest type") {
+  test("on enabling, a short becomes an int if asked, and anything else is copied") {
     assert(
       fixesOf(Lifecycle.Enabling, "s STRUCT<x: SMALLINT, v: VARIANT>") == Seq(
-        "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')\n" +
-          "ALTER TABLE db.t ALTER COLUMN s.x TYPE INT",
+        "CALL iceberg_writer_compat.system.enable(table => 'db.t', rewrite => true)",
         "CREATE TABLE db.t_iceberg USING delta " +
           "TBLPROPERTIES ('delta.enableIcebergWriterCompatV1' = 'true') " +
           "AS SELECT CAST(s AS STRUCT<x: INT, v: STRING>) AS s FROM db.t"

@@ -40,15 +40,12 @@ private[publish] object ForeignCommits {
       table: String,
       publisher: IcebergPublisher,
       commits: Seq[ForeignCommit]
-  ): IcebergWriterCompatException = {
-    val take = settling(table, "take-snapshot", commits)
-    val discard = settling(table, "discard-snapshot", commits)
+  ): IcebergWriterCompatException =
     IcebergWriterCompatException.notPublishable(
       "FOREIGN_COMMIT",
-      parameters(table, publisher, commits) + ("discard" -> discard.text),
-      take
+      parameters(table, publisher, commits),
+      settling(table, "take-snapshot", commits)
     )
-  }
 
   /** The refusal of commits whose rows cannot be appended to the Delta table. */
   def notTaken(

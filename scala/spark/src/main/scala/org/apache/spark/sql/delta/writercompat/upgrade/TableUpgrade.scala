@@ -271,7 +271,10 @@ final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: Upgr
         plan.findings.filter(_.severity == Severity.Warning).map(_.rule),
         fact.steps.filter(step => Set("widen", "rewrite")(step.name)).map(_.what) ++
           fact.groups.filter(_.verdict == "rewrite").map(g => s"${g.files} file(s): ${g.reason}"),
-        s"${fact.filesToRewrite} of ${plan.files} data file(s), ${fact.bytesToRewrite} bytes",
+        if (fact.filesToRewrite == 0) "types of columns must be changed"
+        else
+          s"${fact.filesToRewrite} of ${plan.files} data file(s), ${fact.bytesToRewrite} bytes, " +
+            "must be rewritten",
         plan.rewriting
       )
     }
@@ -336,11 +339,10 @@ final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: Upgr
     val from: TableState =
       forContract(inspector.stateOf(name, snapshot.protocol, snapshot.metadata))
 
-    // Types are changed only for the sake of files that have to be rewritten, or if asked.
     val metadata: Metadata = UpgradedMetadata.of(
       snapshot.metadata,
       from.contract,
-      widening = snapshot.numOfFiles > 0 || request.rewrites,
+      hasFiles = snapshot.numOfFiles > 0,
       request.drop.flatMap(_.fieldMetadata)
     )
 

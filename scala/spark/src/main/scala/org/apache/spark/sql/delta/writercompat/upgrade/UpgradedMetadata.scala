@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.{
 }
 import org.icebergwritercompat.contract.Contract
 import org.icebergwritercompat.model.{SupportedTypes, TypePromotion, WriterCompat}
+import org.icebergwritercompat.rules.SchemaRules
 import org.apache.spark.sql.delta.writercompat.read.PhysicalNames
 
 /** What the metadata and protocol of an existing table become when it gets the feature. */
@@ -22,17 +23,17 @@ object UpgradedMetadata {
   /**
    * The metadata with the feature: column mapping by id. Fields keep the ids that they have;
    * fields, elements, keys and values without an id get one above the highest that was ever given
-   * out.
+   * out. Bytes and shorts become ints.
    *
-   * @param widening
-   *   whether bytes and shorts become ints
+   * @param hasFiles
+   *   whether the table has data files, which records of type changes are kept for
    * @param dropped
    *   the keys that are removed from the metadata of fields
    */
   def of(
       metadata: Metadata,
       contract: Contract,
-      widening: Boolean,
+      hasFiles: Boolean,
       dropped: Set[String] = Set.empty
   ): Metadata = {
     // Without column mapping, ids that are left in the schema have no effect, and are not kept.
@@ -42,10 +43,13 @@ object UpgradedMetadata {
     val schema = SchemaMergingUtils.transformColumns(known) { (_, field, _) =>
       val plain = dropped.foldLeft(new MetadataBuilder().withMetadata(field.metadata))(_.remove(_))
       // A file that needs such a type change to be read cannot stay.
-      field.copy(metadata = TypePromotion.withoutUnreadable(plain.build()))
+      val recorded =
+        if (hasFiles) TypePromotion.withoutUnreadable(plain.build())
+        else plain.remove(TypeWideningMetadata.TYPE_CHANGES_METADATA_KEY).build()
+      field.copy(metadata = recorded)
     }
     val configured = metadata.copy(
-      schemaString = (if (widening) widened(schema) else schema).json,
+      schemaString = (if (supportsNarrow(contract)) schema else widened(schema)).json,
       // Delta's own update of metadata leaves the versions out too.
       configuration =
         metadata.configuration -- contract.superseded -- WriterCompat.ProtocolVersions ++
@@ -67,6 +71,9 @@ object UpgradedMetadata {
         .getOrElse(before)
     upgraded.copy(writerFeatures = upgraded.writerFeatures.map(_ -- contract.features.leftOut))
   }
+
+  private def supportsNarrow(contract: Contract): Boolean =
+    !contract.rules.table.contains(SchemaRules.TypesAreSupported)
 
   // All files with such a field are rewritten, so none is older than the new type.
   private def widened(schema: StructType): StructType = StructType(schema.fields.map { field =>

@@ -573,8 +573,10 @@ class PublishPlacesSuite extends PublishedSuite {
     assert(inIceberg(table).size == 4)
     val listing = FolderListing.of(table.folder)
     assert(problems(table).size == 1)
-    Seq(s"$first", s"$last", "tester", "append", "/data/", "--take-snapshot", "discard_snapshot =>")
+    Seq(s"$first", s"$last", "tester", "append", "/data/", "--take-snapshot", "discard in place")
       .foreach(word => assert(status(table).toString.contains(word), word))
+    // The text goes for SQL, Python and the command line alike.
+    assert(!problems(table).head.contains("CALL "))
     val refusal = refused(table)(publish(table))
     assert(refusal.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FOREIGN_COMMIT")
     assert(refused(table)(vacuum(table)).getCondition == "ICEBERG_WRITER_COMPAT_VACUUM_REFUSED")

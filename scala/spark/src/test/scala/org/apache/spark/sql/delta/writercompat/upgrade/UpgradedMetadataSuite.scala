@@ -39,7 +39,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("a table without mapping gets ids and names for all there is") {
     val upgraded =
-      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
+      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, hasFiles = true)
     assertLaidOut(upgraded)
     assert(ids(upgraded).size == 9 && maximum(upgraded) == 9)
     assert(upgraded.configuration("delta.columnMapping.mode") == "id")
@@ -49,7 +49,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("ids that are there stay, and new ones are above all that were ever given") {
     val before =
-      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
+      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, hasFiles = true)
     val bare = StructType(before.schema.map { field =>
       val builder = new MetadataBuilder().withMetadata(field.metadata)
       if (field.name == "s") builder.putString("delta.columnMapping.physicalName", "col-abc")
@@ -66,7 +66,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
         "other" -> "stays"
       ),
       V1.contract,
-      widening = false
+      hasFiles = true
     )
     assertLaidOut(again)
     assert(ids(again)("b") == 78 && maximum(again) >= 78)
@@ -76,11 +76,11 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("ids that a schema without mapping was left with mean nothing") {
-    val left = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
+    val left = UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, hasFiles = true)
     val upgraded = UpgradedMetadata.of(
       metadata(left.schema, "delta.columnMapping.maxColumnId" -> "50"),
       V1.contract,
-      widening = false
+      hasFiles = true
     )
     assertLaidOut(upgraded)
     assert(ids(upgraded).values.min == 51)
@@ -88,8 +88,8 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("what is right already stays as it is") {
     val upgraded =
-      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, widening = false)
-    assert(UpgradedMetadata.of(upgraded, V1.contract, widening = false) == upgraded)
+      UpgradedMetadata.of(metadata(StructType.fromDDL(ddl)), V1.contract, hasFiles = true)
+    assert(UpgradedMetadata.of(upgraded, V1.contract, hasFiles = true) == upgraded)
   }
 
   private def change(from: String, to: String, fieldPath: Option[String] = None) = {
@@ -111,7 +111,7 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
         val inner = field.dataType.asInstanceOf[StructType].map(_.copy(metadata = recorded))
         field.copy(dataType = StructType(inner))
       })
-      val field = UpgradedMetadata.of(metadata(schema), V1.contract, widening = false).schema.head
+      val field = UpgradedMetadata.of(metadata(schema), V1.contract, hasFiles = true).schema.head
       val inner = field.dataType.asInstanceOf[StructType].head.metadata
       if (inner.contains("delta.typeChanges")) inner.getMetadataArray("delta.typeChanges").toSeq
       else Nil
@@ -124,13 +124,24 @@ class UpgradedMetadataSuite extends AnyFunSuite with BeforeAndAfterAll {
     assert(left(new MetadataBuilder().build()) == Nil)
   }
 
+  test("a table without files has no type changes, whatever they were") {
+    for (to <- Seq("long", "double")) {
+      val changes = new MetadataBuilder()
+        .putMetadataArray("delta.typeChanges", Array(change("integer", to)))
+        .build()
+      val schema = StructType(StructType.fromDDL("a BIGINT").map(_.copy(metadata = changes)))
+      val field = UpgradedMetadata.of(metadata(schema), V1.contract, hasFiles = false).schema.head
+      assert(!field.metadata.contains("delta.typeChanges"))
+    }
+  }
+
   test("bytes and shorts become ints at every depth, and forget how they came about") {
     val changes = new MetadataBuilder()
       .putMetadataArray("delta.typeChanges", Array(change("integer", "long")))
       .build()
     val schema = StructType.fromDDL(ddl)
     val recorded = StructType(schema.map(_.copy(metadata = changes)))
-    val widened = UpgradedMetadata.of(metadata(recorded), V1.contract, widening = true).schema
+    val widened = UpgradedMetadata.of(metadata(recorded), V1.contract, hasFiles = true).schema
     assert(
       widened.toDDL.replaceAll(" COMMENT '[^']*'", "").replace("`", "") ==
         StructType.fromDDL(ddl.replaceAll("TINYINT|SMALLINT", "INT")).toDDL.replace("`", "")
