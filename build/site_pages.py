@@ -34,6 +34,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Leads links to files of the project, such as `../scala/…`, to the repository."""
     del files
+    if page.parent is None:
+        # Its part of the site has one page, so there is nothing to choose beside it.
+        page.meta["hide"] = ["navigation"]
 
     def target(link: str) -> str:
         return _target(link[3:], config) if link.startswith("../") else link

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import iceberg_writer_compat
+import pictures
 from conftest import REPOSITORY
+from iceberg_writer_compat.cli import main
 
 # What a browser fetches by itself.
 FETCHED = re.compile(
@@ -53,3 +56,29 @@ def test_nothing_comes_from_other_hosts(site: Path) -> None:
         for found in FETCHED.finditer(file.read_text(encoding="utf-8"))
     }
     assert fetched == set()
+
+
+def test_pictures(site: Path) -> None:
+    made = set(pictures.IMAGES.glob("*.png"))
+    assert made
+    for picture in made:
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert picture.stat().st_size <= pictures.LARGEST
+    shown = "".join(page.read_text(encoding="utf-8") for page in site.glob("*.html"))
+    unused = [one.name for one in pictures.IMAGES.iterdir() if f'images/{one.name}"' not in shown]
+    assert unused == []
+
+
+def test_every_name_of_the_package_is_documented(site: Path) -> None:
+    page = (site / "python.html").read_text(encoding="utf-8")
+    # The two are aliases of literals, and named in the text.
+    names = set(iceberg_writer_compat.__all__) - {"__version__", "Check", "ReaderName"}
+    missing = [name for name in names if f'id="iceberg_writer_compat.{name}"' not in page]
+    assert missing == []
+
+
+def test_every_command_is_documented(site: Path) -> None:
+    page = (site / "command-line.html").read_text(encoding="utf-8")
+    commands = [f"iceberg-writer-compat-{name}" for name in main.commands]
+    assert commands
+    assert [name for name in commands if f'id="{name}"' not in page] == []
