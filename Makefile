@@ -22,7 +22,7 @@ jars := python/iceberg_writer_compat/jars
 maven := target/maven/.published
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test test-all lint lint-python check format docs stress bench nessie conformance wheel release clean distclean
+.PHONY: help setup stage demo test test-all lint lint-python check format docs docs-site pictures stress bench nessie conformance wheel release clean distclean
 
 help: ## Show what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,8 +62,14 @@ format: setup ## Format all code
 	$(bin)/ruff format --config python/pyproject.toml python tests demo build
 	$(sbt) scalafmtAll scalafmtSbt
 
-docs: setup ## Write docs/rules.md anew, from the rules and their examples
-	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.docs.RulesPage write"
+docs: setup ## Write the pages of docs/ that are made from the code
+	$(sbt) "$(call line,$(DEFAULT_SPARK))/Test/runMain org.icebergwritercompat.docs.GeneratedPages write"
+
+docs-site: .venv/.installed ## Build the site of the documents into target/site
+	NO_MKDOCS_2_WARNING=1 $(bin)/mkdocs build --strict -f build/mkdocs.yml
+
+pictures: setup ## Take the pictures of docs/images anew, with the tests' browser
+	PYTHONPATH=python:tests $(bin)/python -m pictures
 
 stress: setup ## Kill, race and fill disks; ARGS="--minutes 60 kills" for longer or one part
 	PYTHONPATH=python:tests $(bin)/python -m stress $(ARGS)

@@ -27,6 +27,12 @@ def test_make_targets(readme: list[tuple[str, str]]) -> None:
     assert set(named) <= set(targets)
 
 
+def test_one_screen() -> None:
+    lines = (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 80
+    assert sum(line.startswith("![") for line in lines) == 1
+
+
 # --- the runner itself ----------------------------------------------------------------------------
 
 PAGE = """\

@@ -1,4 +1,4 @@
-"""The built wheel, alone in a clean environment, does what the README shows."""
+"""The built wheel, alone in a clean environment, does what README and docs/start.md show."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_readme_from_the_wheel(built: Path, tmp_path: Path) -> None:
     python = environment / "bin" / "python"
     pins = [f"pyspark=={pyspark.__version__}", f"delta-spark=={metadata.version('delta-spark')}"]
     run(python, "-m", "pip", "install", "-q", f"{wheel}[prove]", *pins, cwd=tmp_path)
-    examples = examples_of("README.md")
+    examples = examples_of("README.md") + examples_of("docs/start.md")
     (tmp_path / "blocks.json").write_text(json.dumps([body for body, _ in examples]))
     work = tmp_path / "work"
     work.mkdir()

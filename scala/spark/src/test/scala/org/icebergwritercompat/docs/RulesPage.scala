@@ -5,17 +5,13 @@ import org.icebergwritercompat.contracts.V1
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.rules.{FileRules, NameRules, PropertyRules, RuleSuites}
 
-import java.nio.file.{Files, Path}
-
 /** The page `docs/rules.md`, made from the rules and their examples. */
-object RulesPage {
+object RulesPage extends GeneratedPage("rules.md") {
 
-  private val command = "make docs"
   private val sources = "scala/core/src/main/scala/org/icebergwritercompat/rules"
   private val tests = "scala/core/src/test/scala/org/icebergwritercompat"
 
-  /** The text of the page. */
-  def text: String =
+  override def text: String =
     (header +: toc +: sections).mkString("\n\n") + "\n"
 
   private def header: String =
@@ -35,7 +31,7 @@ object RulesPage {
        |of the log and footers directly with the rules. Fields that a line of the log omits have the values
        |of a table that keeps all rules. JSON that the log stores as text is shown as JSON.
        |
-       |This page is generated from the rules and their examples; run `$command` after a change to them.
+       |This page is generated from the rules and their examples; run `${GeneratedPages.command}` after a change to them.
        |A test fails if the page is not up to date.""".stripMargin
 
   private def toc: String =
@@ -143,33 +139,5 @@ object RulesPage {
       .getOrElse(throw new NoSuchElementException(s"${rule.id} has no tests"))
       .suiteName
     s"[$name](../$tests/rules/$name.scala)"
-  }
-
-  /** Where the page is: in the nearest folder above that has a build. */
-  lazy val path: Path = Iterator
-    .iterate(Path.of("").toAbsolutePath)(_.getParent)
-    .takeWhile(_ != null)
-    .find(folder => Files.exists(folder.resolve("build.sbt")))
-    .getOrElse(throw new IllegalStateException("no build.sbt in any folder above"))
-    .resolve("docs")
-    .resolve("rules.md")
-
-  /** Whether the page is there as it should be. */
-  def isCurrent: Boolean = Files.exists(path) && Files.readString(path) == text
-
-  /** Writes the page, or fails if it is not what it should be. */
-  def main(arguments: Array[String]): Unit = arguments.toSeq match {
-    case Seq("write") =>
-      Files.createDirectories(path.getParent)
-      Files.writeString(path, text)
-      ()
-    case Seq("check") =>
-      if (!isCurrent) fail(1, s"$path is stale: run '$command'.")
-    case _ => fail(2, "Usage: RulesPage write|check")
-  }
-
-  private def fail(code: Int, message: String): Unit = {
-    System.err.println(message)
-    sys.exit(code)
   }
 }
