@@ -1,28 +1,99 @@
-"""The fenced code blocks of a page, and whether what they print is what the page says."""
+"""The fenced code blocks of the documents, and whether what they print is what the page says.
+
+Blocks of Python, SQL and shell are run, each page in the order of its blocks. A comment of HTML
+just before a block, which readers do not see, says what else is to know:
+
+    <!-- not run: why -->           the block is not run
+    <!-- given: statements -->      Python that is run before the block, such as a table it needs
+    <!-- run by: function -->       what each SQL statement is given to, in place of `spark.sql`
+
+`<!-- no block is run: why -->` anywhere in a page is for all its blocks.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from conftest import REPOSITORY
 
-BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+RUN = {"python": "python", "py": "python", "sql": "sql"} | dict.fromkeys(
+    ("sh", "bash", "shell", "console"), "sh"
+)
+
+# Blocks in lists are indented, as their text is then.
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```",
+    re.MULTILINE | re.DOTALL,
+)
+_COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+\Z", re.DOTALL)
+_COMMENT = re.compile(r"<!--\s*([a-z ]+):\s(.*?)\s*-->", re.DOTALL)
 
 
-def blocks(text: str) -> list[tuple[str, str]]:
-    """The fenced code blocks of a page, each with its language."""
-    return BLOCK.findall(text)
+@dataclass(frozen=True)
+class Block:
+    """A fenced code block.
+
+    Attributes:
+        line: Where it begins.
+        language: What it is in, as the page says.
+        body: What is in it.
+        expected: The block `text` that follows it directly.
+        given: The Python that is run before it.
+        run_by: The Python expression for a function that runs a statement.
+        not_run: Why it is not run.
+    """
+
+    line: int
+    language: str
+    body: str
+    expected: str | None = None
+    given: str | None = None
+    run_by: str | None = None
+    not_run: str | None = None
 
 
-def expected_outputs(found: list[tuple[str, str]]) -> list[tuple[str, str | None]]:
-    """Each Python block, with the `text` block that follows it directly, if there is one."""
-    following = [*found[1:], ("", "")][: len(found)]
-    return [
-        (body, next_body if next_language == "text" else None)
-        for (language, body), (next_language, next_body) in zip(found, following, strict=True)
-        if language == "python"
-    ]
+def blocks(text: str) -> list[Block]:
+    """The fenced code blocks of a page."""
+    whole = re.search(r"<!--\s*no block is run:\s(.*?)\s*-->", text, re.DOTALL)
+    found: list[Block] = []
+    matches = list(_BLOCK.finditer(text))
+    for match, next_ in zip(matches, [*matches, None][1:], strict=True):
+        before = _COMMENTS.search(text, 0, match.start("indent"))
+        comments = dict(_COMMENT.findall(before[0])) if before else {}
+        followed = next_ is not None and text[match.end() : next_.start()].strip() == ""
+        found.append(
+            Block(
+                line=text.count("\n", 0, match.start()) + 1,
+                language=match["language"],
+                body=_without(match["indent"], match["body"]),
+                expected=(
+                    _without(next_["indent"], next_["body"])
+                    if next_ is not None and followed and next_["language"] == "text"
+                    else None
+                ),
+                given=comments.get("given"),
+                run_by=comments.get("run by"),
+                not_run=whole[1] if whole else comments.get("not run"),
+            )
+        )
+    return found
+
+
+def _without(indent: str, body: str) -> str:
+    return re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
+
+
+def to_run(text: str) -> list[Block]:
+    """The blocks of a page that are run."""
+    return [block for block in blocks(text) if block.language in RUN and block.not_run is None]
+
+
+def pages() -> list[Path]:
+    """The documents, the README first."""
+    return [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
 
 def matches(expected: str, printed: str) -> bool:
@@ -35,17 +106,10 @@ def matches(expected: str, printed: str) -> bool:
     return re.fullmatch(pattern, tidy(printed), re.DOTALL) is not None
 
 
-def examples_of(page: str) -> list[tuple[str, str | None]]:
-    """The Python blocks of a page of this repository, each with the output that it shows."""
-    found = expected_outputs(blocks((REPOSITORY / page).read_text(encoding="utf-8")))
-    assert found, f"{page} has no python block"
-    return found
-
-
-def differences(examples: Sequence[tuple[str, str | None]], printed: Sequence[str]) -> list[str]:
+def differences(ran: Sequence[Block], printed: Sequence[str]) -> list[str]:
     """The blocks that print something else."""
     return [
-        f"{body}\nprinted:\n{output}"
-        for (body, expected), output in zip(examples, printed, strict=True)
-        if expected is not None and not matches(expected, output)
+        f"line {block.line}:\n{block.body}\nprinted:\n{output}"
+        for block, output in zip(ran, printed, strict=True)
+        if block.expected is not None and not matches(block.expected, output)
     ]

@@ -45,7 +45,7 @@ def started(command: list[str], folder: Path) -> list[str]:
 
 
 def test_packages_of_a_maven_folder(tmp_path: Path) -> None:
-    (shown,) = [body for language, body in PAGE if language == "sh" and "--packages" in body]
+    (shown,) = [block.body for block in PAGE if "--packages" in block.body]
     command = shlex.split(shown.replace("/path/of/the/checkout/target/maven", str(MAVEN)))
     ivy = tmp_path / "ivy"
     done = subprocess.run(
@@ -67,7 +67,7 @@ def test_packages_of_a_maven_folder(tmp_path: Path) -> None:
 
 
 def test_jars_and_settings_of_the_repl(tmp_path: Path) -> None:
-    (settings,) = [body for language, body in PAGE if language == "properties"]
+    (settings,) = [block.body for block in PAGE if block.language == "properties"]
     line = _jars.spark_line()
     jars = [_jars.own_jar(line), *_jars.delta_jars(line, "4.4.0")]
     conf = tmp_path / "conf"

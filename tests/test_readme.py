@@ -7,18 +7,17 @@ import re
 import pytest
 
 from conftest import REPOSITORY
-from examples import blocks, expected_outputs, matches
+from examples import Block, blocks, matches, to_run
 
 
 @pytest.fixture(scope="module")
-def readme() -> list[tuple[str, str]]:
+def readme() -> list[Block]:
     page = REPOSITORY / "README.md"
-    assert page.is_file(), "README.md is missing"
     return blocks(page.read_text(encoding="utf-8"))
 
 
-def test_make_targets(readme: list[tuple[str, str]]) -> None:
-    shell = "\n".join(body for language, body in readme if language in ("sh", "bash", "console"))
+def test_make_targets(readme: list[Block]) -> None:
+    shell = "\n".join(block.body for block in readme if block.language == "sh")
     named = re.findall(r"^\s*\$?\s*make\s+([\w-]+)", shell, re.MULTILINE)
     assert {"demo", "test"} <= set(named)
     targets = re.findall(
@@ -38,8 +37,13 @@ def test_one_screen() -> None:
 PAGE = """\
 Text.
 
+<!-- a comment about something else -->
+<!-- given:
+y = 1
+-->
+
 ```python
-x = 1
+x = y
 print(x)
 ```
 
@@ -47,22 +51,38 @@ print(x)
 1
 ```
 
+<!-- not run: it takes an hour -->
+
 ```sh
 make demo
 ```
 
-```python title="second"
-print("no output is promised")
+1. A list:
+
+   <!-- run by: connection.execute -->
+   ```sql title="second"
+   SELECT 1;
+     SELECT 2
+   ```
+
+```properties
+a=b
 ```
 """
 
 
-def test_blocks_and_their_output() -> None:
-    assert expected_outputs(blocks(PAGE)) == [
-        ("x = 1\nprint(x)\n", "1\n"),
-        ('print("no output is promised")\n', None),
-    ]
-    assert expected_outputs(blocks("no blocks")) == []
+def test_blocks_and_their_comments() -> None:
+    python, sql = to_run(PAGE)
+    assert (python.line, python.body, python.expected) == (8, "x = y\nprint(x)\n", "1\n")
+    assert python.given == "y = 1"
+    assert (sql.body, sql.run_by) == ("SELECT 1;\n  SELECT 2\n", "connection.execute")
+    assert (sql.given, sql.expected) == (None, None)
+    (marked,) = [block for block in blocks(PAGE) if block.not_run is not None]
+    assert (marked.language, marked.not_run) == ("sh", "it takes an hour")
+    assert to_run(PAGE + "<!-- no block is run: others run them -->") == []
+    # A comment is for the block just after it, and a reason is needed.
+    assert len(to_run("<!-- not run: why -->\ntext\n```sql\n1\n```\n")) == 1
+    assert len(to_run("<!-- not run -->\n```sql\n1\n```\n")) == 1
 
 
 @pytest.mark.parametrize(

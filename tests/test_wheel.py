@@ -1,4 +1,4 @@
-"""The built wheel, alone in a clean environment, does what README and docs/start.md show."""
+"""The built wheel, alone in a clean environment, does what the README and the documents show."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-import pyspark
 import pytest
 
 import oracle
 from conftest import REPOSITORY
-from examples import differences, examples_of
+from examples import RUN, Block, differences, pages, to_run
 
 VERSION = (REPOSITORY / "VERSION").read_text().strip()
 
@@ -75,22 +75,59 @@ def test_contents(built: Path) -> None:
     assert {f"iceberg_writer_compat/{module.name}" for module in modules} <= set(names)
 
 
-def test_readme_from_the_wheel(built: Path, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Installed:
+    """A clean environment with the wheel, and what the blocks of all pages did in it."""
+
+    bin: Path
+    ran: dict[Path, list[Block]]
+    outputs: dict[Path, tuple[list[str], str | None]]
+    tables: dict[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     (wheel,) = built.glob("*.whl")
-    environment = tmp_path / "environment"
-    run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
-    python = environment / "bin" / "python"
-    pins = [f"pyspark=={pyspark.__version__}", f"delta-spark=={metadata.version('delta-spark')}"]
-    run(python, "-m", "pip", "install", "-q", f"{wheel}[prove]", *pins, cwd=tmp_path)
-    examples = examples_of("README.md") + examples_of("docs/start.md")
-    (tmp_path / "blocks.json").write_text(json.dumps([body for body, _ in examples]))
-    work = tmp_path / "work"
+    folder = tmp_path_factory.mktemp("installed")
+    run(sys.executable, "-m", "venv", folder / "environment", cwd=folder)
+    bin = folder / "environment" / "bin"
+    # What pages show besides the package: other catalogs and clients.
+    others = ["sqlalchemy", "polars"]
+    pins = [f"{name}=={metadata.version(name)}" for name in ("pyspark", "delta-spark", *others)]
+    run(bin / "python", "-m", "pip", "install", "-q", f"{wheel}[prove]", *pins, cwd=folder)
+    ran = {page: to_run(page.read_text(encoding="utf-8")) for page in pages()}
+    asked = [
+        [asdict(block) | {"runner": RUN[block.language]} for block in page] for page in ran.values()
+    ]
+    (folder / "pages.json").write_text(json.dumps(asked))
+    work = folder / "work"
     work.mkdir()
     script = REPOSITORY / "tests" / "scripts" / "run_blocks.py"
+    files = [folder / name for name in ("pages.json", "outputs.json", "tables")]
     # -I keeps this checkout out of the module path.
-    run(python, "-I", script, tmp_path / "blocks.json", tmp_path / "outputs.json", cwd=work)
-    printed = json.loads((tmp_path / "outputs.json").read_text())
-    assert differences(examples, printed) == []
-    assert oracle.check(work / "spark-warehouse" / "events") == []
-    assert run(environment / "bin" / "iceberg-writer-compat", "--version", cwd=tmp_path)
-    run(python, "-m", "pip", "check", cwd=tmp_path)
+    run(bin / "python", "-I", script, *files, cwd=work)
+    outputs = json.loads((folder / "outputs.json").read_text())
+    return Installed(
+        bin=bin,
+        ran=ran,
+        outputs={page: (output[0], output[1]) for page, output in zip(ran, outputs, strict=True)},
+        tables={page: folder / "tables" / str(number) for number, page in enumerate(ran)},
+    )
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_block_of_a_page(installed: Installed, page: Path) -> None:
+    """Each block that is not marked as one that is not run (see `examples.py`)."""
+    printed, error = installed.outputs[page]
+    assert error is None, error
+    assert differences(installed.ran[page], printed) == []
+
+
+def test_the_table_of_the_readme(installed: Installed) -> None:
+    assert oracle.check(installed.tables[REPOSITORY / "README.md"] / "events") == []
+
+
+def test_the_environment(installed: Installed, tmp_path: Path) -> None:
+    shown = run(installed.bin / "iceberg-writer-compat", "--version", cwd=tmp_path)
+    assert VERSION in shown
+    run(installed.bin / "python", "-m", "pip", "check", cwd=tmp_path)

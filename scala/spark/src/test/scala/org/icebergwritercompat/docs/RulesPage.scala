@@ -17,6 +17,8 @@ object RulesPage extends GeneratedPage("rules.md") {
   private def header: String =
     s"""# The rules
        |
+       |<!-- no block is run: RuleExamplesSuite runs every example -->
+       |
        |A Delta table with `${WriterCompat.Enabled}` keeps these ${V1.rules.all.size} rules.
        |A commit that would break a rule on the log is refused. Rules on the footers of data files (letter
        |E, and `D1f`) are checked by `verify` and when the feature is switched on. Each refusal and finding
