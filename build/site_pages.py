@@ -23,6 +23,16 @@ PAGES = {
 _LINK = re.compile(r"(\]\(|src=\")([^)\s\"]+)")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Takes the address of the repository from the build, where it stands once."""
+    found = re.search(r'homepage := Some\(url\("([^"]+)"\)\)', (ROOT / "build.sbt").read_text())
+    if found is None:
+        raise PluginError("build.sbt has no homepage")
+    config.repo_url = found[1]
+    config.repo_name = urlsplit(found[1]).path.strip("/")
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are files of the project."""
     for page, name in PAGES.items():
