@@ -273,7 +273,9 @@ def test_command(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     page, journal = tmp_path / "report.html", tmp_path / "journal"
     arguments = ("--schema", schema, "--journal", journal, "--output", page)
     assert run("enable", *arguments).exit_code == 1
-    assert "REWRITE_NEEDED" in page.read_text() and "3 tables: 1 done, 2 failed" in page.read_text()
+    shown = page.read_text()
+    assert "REWRITE_NEEDED" in shown and "3 tables: 1 done, 2 failed" in shown
+    assert "iceberg-writer-compat enable" in shown and "enable_iceberg_writer_compat(" not in shown
     names = tmp_path / "names"
     names.write_text(f"# two of them\n{schema}.plain\n\n{schema}.mapped\n")
     done = run("enable", "--from-file", names, "--rewrite", "--parallelism", 1)

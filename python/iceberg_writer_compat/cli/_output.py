@@ -110,6 +110,7 @@ def _output(context: click.Context, _parameter: click.Parameter, file: str | Non
 _COLOURS = (
     # The verdict of a table, and those of rules.
     (re.compile(r"^(\S.*: )(not compliant|this would break the rules|failed)\b", re.M), "red"),
+    (re.compile(r"^(\S.*: )(not enabled)\b", re.M), "yellow"),
     (re.compile(r"^(\S.*: )(compliant|this would break no rule)\b", re.M), "green"),
     (re.compile(r"^(\S.*: )(icebergWriterCompatV1 is on)\b", re.M), "green"),
     (re.compile(r"^(  [A-Z]\d+\S* )(error)\b", re.M), "red"),
