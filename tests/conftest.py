@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 import oracle
 from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
 from object_store import ObjectStore
-from sessions import local_builder, reader_jars, store_jars
+from sessions import kernel_jars, local_builder, reader_jars, store_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -54,7 +54,7 @@ def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path, quick_local_fs: Path) -> Iterator[SparkSession]:
     """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
-    all_jars = ",".join([reader_jars(), *map(str, store_jars())])
+    all_jars = ",".join([reader_jars(), *map(str, [*kernel_jars(), *store_jars()])])
     builder = (
         local_builder(warehouse)
         .config("spark.jars", all_jars)

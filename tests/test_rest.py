@@ -20,6 +20,7 @@ import pytest
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import SparkSession
 
+import kernel
 from conftest import REPOSITORY, Table, environment
 from iceberg_writer_compat import CatalogServer, serve, verify
 from steps import in_order
@@ -48,7 +49,7 @@ def follow(
     elsewhere: Path,
     others: Callable[[str], Iterable[object]] | None = None,
 ) -> list[str]:
-    """Runs a client, and compares what it sees with Delta after each of its steps.
+    """Runs a client, and compares what it sees with Delta and Kernel after each of its steps.
 
     With `others`, also what another reader sees in a table.
     """
@@ -69,6 +70,7 @@ def follow(
             told = json.loads(line)
             table, step = told["table"], told["step"]
             assert told["rows"] == in_order(spark.table(table).collect()), step
+            assert told["rows"] == in_order(kernel.rows(spark, table)), step
             assert others is None or told["rows"] == in_order(others(table)), step
             report = verify(spark, table)
             assert report.compliant, f"{step}: {report}"
