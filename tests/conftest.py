@@ -34,20 +34,25 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("warehouse")
 
 
+def of_jdk(program: str) -> str:
+    """A program of the JDK."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(program, path=None if home is None else f"{home}/bin")
+    assert found is not None, "the tests need a JDK"
+    return found
+
+
 def compiled(source: str, classes: Path) -> Path:
     """The folder with the compiled class of the tests of Scala that uses Hadoop alone."""
     (hadoop,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-    home = os.environ.get("JAVA_HOME")
-    javac = shutil.which("javac", path=None if home is None else f"{home}/bin")
-    assert javac is not None, "the tests need a JDK"
     file = REPOSITORY / "scala/iceberg/src/test/java/org/icebergwritercompat/testing" / source
-    subprocess.run([javac, "-cp", hadoop, "-d", classes, file], check=True)
+    subprocess.run([of_jdk("javac"), "-cp", hadoop, "-d", classes, file], check=True)
     return classes
 
 
 @pytest.fixture(scope="session")
 def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the class through which Delta writes its log."""
+    """The folder with the class through which Delta writes checksums of versions."""
     return compiled("QuickLocalFs.java", tmp_path_factory.mktemp("classes"))
 
 

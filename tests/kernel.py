@@ -43,7 +43,7 @@ def _folder(spark: SparkSession, table: str) -> str:
         name, jvm.scala.Option.apply(database)
     )
     catalog: Any = spark._jsparkSession.sessionState().catalog()
-    return str(catalog.getTableMetadata(identifier).location().getPath())
+    return str(jvm.org.apache.hadoop.fs.Path(catalog.getTableMetadata(identifier).location()))
 
 
 def _each(iterator: Any) -> Iterator[Any]:
