@@ -34,7 +34,7 @@ final class LineProjects(val line: SparkLine) extends CompositeProject {
   lazy val spark: Project = layer("spark")
     .dependsOn(core % "compile->compile;test->test", iceberg % "compile->compile;test->test")
     .aggregate(core, iceberg)
-    .configs(DeltaRuntime, IcebergRuntime, TestReaders, TestStores)
+    .configs(DeltaRuntime, IcebergRuntime, TestReaders, TestKernel, TestStores)
     .configs(l.deltas.flatMap(version => Seq(deltaJars(version), deltaTests(version))): _*)
     .settings(l.deltas.flatMap(onDelta(l, _)))
     .settings(sparkSettings(l))
@@ -90,6 +90,9 @@ object Layers {
 
   // Readers that only the tests of Python have; not part of the package.
   val TestReaders = config("test-readers").hide
+
+  // Delta Kernel, which only the tests have; not part of the package.
+  val TestKernel = config("test-kernel").hide
 
   // Hadoop's file system for S3, for the tests of Python; not part of the package.
   val TestStores = config("test-stores").hide
@@ -183,11 +186,13 @@ object Layers {
     moduleName := s"iceberg-writer-compat_${l.name}",
     libraryDependencies ++= Seq(
       "io.delta" % s"delta-spark_${l.name}_2.13" % delta % Provided,
-      "io.delta" % "delta-kernel-api" % delta % Test,
-      "io.delta" % "delta-kernel-defaults" % delta % Test,
       "io.delta" % s"delta-spark_${l.name}_2.13" % delta % DeltaRuntime intransitive (),
       "io.delta" % "delta-storage" % delta % DeltaRuntime intransitive ()
     ),
+    libraryDependencies ++= Seq("delta-kernel-api", "delta-kernel-defaults").flatMap { name =>
+      val module = "io.delta" % name % delta
+      Seq(module % Test, module % TestKernel intransitive ())
+    },
     // Whatever else Iceberg needs is what Spark brings along, in Spark's versions.
     libraryDependencies ++= icebergModules.flatMap { module =>
       Seq(module % Provided intransitive (), module % IcebergRuntime intransitive ())
@@ -324,6 +329,7 @@ object Layers {
         DeltaRuntime -> "delta",
         IcebergRuntime -> "iceberg",
         TestReaders -> "readers",
+        TestKernel -> "kernel",
         TestStores -> "stores"
       ).flatMap { case (runtime, name) =>
         update.value.select(configurationFilter(runtime.name)).map(_ -> name)

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 import oracle
 from iceberg_writer_compat import configure_spark_with_iceberg_writer_compat
 from object_store import ObjectStore
-from sessions import local_builder, reader_jars, store_jars
+from sessions import kernel_jars, local_builder, reader_jars, store_jars
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -34,27 +34,32 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("warehouse")
 
 
+def of_jdk(program: str) -> str:
+    """A program of the JDK."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(program, path=None if home is None else f"{home}/bin")
+    assert found is not None, "the tests need a JDK"
+    return found
+
+
 def compiled(source: str, classes: Path) -> Path:
     """The folder with the compiled class of the tests of Scala that uses Hadoop alone."""
     (hadoop,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-    home = os.environ.get("JAVA_HOME")
-    javac = shutil.which("javac", path=None if home is None else f"{home}/bin")
-    assert javac is not None, "the tests need a JDK"
     file = REPOSITORY / "scala/iceberg/src/test/java/org/icebergwritercompat/testing" / source
-    subprocess.run([javac, "-cp", hadoop, "-d", classes, file], check=True)
+    subprocess.run([of_jdk("javac"), "-cp", hadoop, "-d", classes, file], check=True)
     return classes
 
 
 @pytest.fixture(scope="session")
 def quick_local_fs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the class through which Delta writes its log."""
+    """The folder with the class through which Delta writes checksums of versions."""
     return compiled("QuickLocalFs.java", tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(scope="session")
 def spark(warehouse: Path, quick_local_fs: Path) -> Iterator[SparkSession]:
     """A guarded session, shared by all tests of this process, that can read Iceberg tables."""
-    all_jars = ",".join([reader_jars(), *map(str, store_jars())])
+    all_jars = ",".join([reader_jars(), *map(str, [*kernel_jars(), *store_jars()])])
     builder = (
         local_builder(warehouse)
         .config("spark.jars", all_jars)

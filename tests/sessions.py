@@ -44,6 +44,13 @@ def reader_jars() -> str:
     return ",".join(map(str, [*(folder / "readers").glob("*.jar"), *beside]))
 
 
+def kernel_jars() -> list[Path]:
+    """Delta Kernel; not part of the package."""
+    line = ".".join(pyspark.__version__.split(".")[:2])
+    folder = Path(iceberg_writer_compat.__file__).parent / "jars" / f"spark-{line}"
+    return sorted((folder / "kernel").glob("*.jar"))
+
+
 def store_jars() -> list[Path]:
     """Hadoop's file system for S3 and the AWS SDK; not part of the package."""
     line = ".".join(pyspark.__version__.split(".")[:2])

@@ -13,19 +13,23 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import kernel
 from conftest import PROPERTIES, PROPERTY, REPOSITORY, environment, run_python, session_conf
+from duckdb_client import attached
 from iceberg_writer_compat import (
     check,
     cli,
     enable_iceberg_writer_compat,
     prove,
     publish,
+    serve,
     status,
     verify,
 )
@@ -167,6 +171,42 @@ def test_an_iceberg_client_that_writes(
         _put_once(store.requests, place.key)
     finally:
         spark.sql(f"DROP TABLE default.{named}")
+
+
+def test_rows_deleted_by_delete_files(
+    place: Place, spark: SparkSession, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "open sesame")
+    named = f"on_s3_{time.time_ns()}"
+    place.create()
+    place.sql("INSERT INTO {t} VALUES (1, 'x'), (2, 'y'), (3, 'z')")
+    spark.sql(f"CREATE TABLE {named} USING delta LOCATION '{place.path}'")
+    try:
+        with serve(spark, port=0, token="open sesame", row_level_deletes="rewrite") as server:
+            duck = attached(server.uri)
+            duck.execute(
+                f"CREATE SECRET (TYPE s3, KEY_ID '{ACCESS_KEY}', SECRET '{SECRET_KEY}', "
+                f"REGION '{REGION}', ENDPOINT '{urlsplit(store.endpoint).netloc}', "
+                "URL_STYLE 'path', USE_SSL false)"
+            )
+            table = f"delta.default.{named}"
+            duck.execute(f"UPDATE {table} SET b = 'w' WHERE a = 2")
+            place.sql("INSERT INTO {t} VALUES (4, 'v')")
+            # Else DuckDB may say that the table is copy-on-write, which nobody has told it.
+            duck.execute(f"SELECT * FROM {table}").fetchall()
+            duck.execute(f"DELETE FROM {table} WHERE a = 1")
+            seen = duck.execute(f"SELECT * FROM {table} ORDER BY a").fetchall()
+        assert seen == place.rows() == place.iceberg_rows() == [(2, "w"), (3, "z"), (4, "v")]
+        assert sorted(kernel.rows(spark, f"default.{named}")) == seen
+        made = place.sql("DESCRIBE HISTORY {t}").collect()
+        assert [row.operation for row in made[:3]] == [
+            "ICEBERG DELETE",
+            "WRITE",
+            "ICEBERG OVERWRITE",
+        ]
+        assert verify(spark, place.path).compliant
+    finally:
+        spark.sql(f"DROP TABLE {named}")
 
 
 def test_requests(place: Place, spark: SparkSession, store: ObjectStore) -> None:

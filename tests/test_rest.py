@@ -5,12 +5,15 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from configparser import RawConfigParser, SectionProxy
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +23,12 @@ import pytest
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import SparkSession
 
-from conftest import REPOSITORY, Table, environment
+import certificates
+import kernel
+import tls_proxy
+from certificates import Certificate
+from conftest import REPOSITORY, Table, environment, of_jdk
+from examples import blocks
 from iceberg_writer_compat import CatalogServer, serve, verify
 from steps import in_order
 
@@ -41,21 +49,42 @@ def taking(spark: SparkSession) -> Iterator[CatalogServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    """One for this machine."""
+    return certificates.made_in(tmp_path_factory.mktemp("tls"), of_jdk("keytool"))
+
+
+@pytest.fixture(scope="module")
+def secure(spark: SparkSession, certificate: Certificate) -> Iterator[CatalogServer]:
+    """A server with TLS."""
+    cert, key = certificate.certificate, certificate.key
+    with serve(spark, port=0, token=TOKEN, tls_cert=cert, tls_key=key) as running:
+        yield running
+
+
 def follow(
     spark: SparkSession,
     script: str,
     *arguments: str,
     elsewhere: Path,
     others: Callable[[str], Iterable[object]] | None = None,
+    trusting: Certificate | None = None,
 ) -> list[str]:
-    """Runs a client, and compares what it sees with Delta after each of its steps.
+    """Runs a client, and compares what it sees with Delta and Kernel after each of its steps.
 
     With `others`, also what another reader sees in a table.
     """
     seen = []
+    variables = environment() | {"TOKEN": TOKEN, "ELSEWHERE": str(elsewhere)}
+    if trusting is not None:
+        variables["CERTIFICATE"] = str(trusting.certificate)
+    # The library of pyiceberg takes these first.
+    for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        variables.pop(variable, None)
     with subprocess.Popen(
         [sys.executable, str(REPOSITORY / "tests" / "scripts" / script), *arguments],
-        env=environment() | {"TOKEN": TOKEN, "ELSEWHERE": str(elsewhere)},
+        env=variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -69,6 +98,7 @@ def follow(
             told = json.loads(line)
             table, step = told["table"], told["step"]
             assert told["rows"] == in_order(spark.table(table).collect()), step
+            assert told["rows"] == in_order(kernel.rows(spark, table)), step
             assert others is None or told["rows"] == in_order(others(table)), step
             report = verify(spark, table)
             assert report.compliant, f"{step}: {report}"
@@ -87,16 +117,25 @@ def operations(spark: SparkSession, table: str) -> list[str]:
     return [str(row.operation).removeprefix("ICEBERG ") for row in history]
 
 
-def test_pyiceberg(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+def test_pyiceberg(
+    secure: CatalogServer, certificate: Certificate, table: Table, tmp_path: Path
+) -> None:
+    """With TLS, and a certificate of the server's own."""
     name = f"default.{table}"
-    steps = follow(table.spark, "rest_pyiceberg.py", server.uri, name, elsewhere=tmp_path)
+    words = ("rest_pyiceberg.py", secure.uri, name)
+    steps = follow(table.spark, *words, elsewhere=tmp_path, trusting=certificate)
     assert steps[-1] == "overwrite of all" and len(steps) == 12
     assert operations(table.spark, name)[:3] == ["CREATE", "APPEND", "OVERWRITE"]
 
 
-def test_duckdb(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+def test_duckdb(
+    secure: CatalogServer, certificate: Certificate, table: Table, tmp_path: Path
+) -> None:
+    """With TLS, and a certificate of the server's own."""
     spark = table.spark
-    steps = follow(spark, "rest_duckdb.py", server.uri, table.name, elsewhere=tmp_path)
+    assert secure.uri.startswith("https://")
+    words = (secure.uri, table.name)
+    steps = follow(spark, "rest_duckdb.py", *words, elsewhere=tmp_path, trusting=certificate)
     assert steps[-1] == "drop" and len(steps) == 8
     assert not spark.catalog.tableExists(f"default.{table}_made")
     # Two inserts of one transaction are two snapshots of one commit.
@@ -142,16 +181,26 @@ def test_duckdb_changes_rows(taking: CatalogServer, table: Table, tmp_path: Path
         spark.sql(f"DROP TABLE default.{table}_{kind}")
 
 
-def test_spark_of_iceberg(server: CatalogServer, table: Table, tmp_path: Path) -> None:
+def test_spark_of_iceberg(
+    secure: CatalogServer, certificate: Certificate, table: Table, tmp_path: Path
+) -> None:
+    """With TLS, and a certificate of the server's own."""
     name = f"default.{table}"
-    steps = follow(table.spark, "rest_spark.py", server.uri, name, elsewhere=tmp_path)
+    words = (secure.uri, name, str(certificate.store))
+    steps = follow(table.spark, "rest_spark.py", *words, elsewhere=tmp_path)
     assert steps[-1] == "replace" and len(steps) == 11
     assert not table.spark.catalog.tableExists(name)
 
 
-def test_polars(server: CatalogServer, table: Table, tmp_path: Path) -> None:
-    name = f"default.{table}"
-    steps = follow(table.spark, "rest_polars.py", server.uri, name, elsewhere=tmp_path)
+def test_polars(
+    server: CatalogServer, certificate: Certificate, table: Table, tmp_path: Path
+) -> None:
+    """By a proxy with TLS that offers the server below a path."""
+    name, spark = f"default.{table}", table.spark
+    cert, key = certificate.certificate, certificate.key
+    with tls_proxy.before(server.uri, cert, key, below="/catalog") as uri:
+        words = ("rest_polars.py", uri, name)
+        steps = follow(spark, *words, elsewhere=tmp_path, trusting=certificate)
     assert steps[-1] == "overwrite of all" and len(steps) == 6
     assert operations(table.spark, name)[:2] == ["CREATE", "APPEND"]
 
@@ -474,6 +523,81 @@ def test_metadata_that_is_lost_is_written_anew(server: CatalogServer, table: Tab
     assert Path(urlsplit(after["manifest-list"]).path).exists()
 
 
+def test_a_client_whose_clock_is_wrong(server: CatalogServer, table: Table) -> None:
+    """By less than a minute it commits; by more it is refused, and nothing is committed."""
+    from pyiceberg.catalog import load_catalog
+
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    catalog = load_catalog("delta", type="rest", uri=server.uri, token=TOKEN)
+    schema = pa.schema([pa.field("a", pa.int32()), pa.field("b", pa.string())])
+    rows = pa.Table.from_pylist([{"a": 2, "b": "y"}], schema=schema)
+
+    def append(seconds: int) -> Answer:
+        transaction = catalog.load_table(f"default.{table}").transaction()
+        transaction.append(rows)
+        parts = {"updates": transaction._updates, "requirements": transaction._requirements}
+        request: Any = {
+            name: [json.loads(one.model_dump_json(by_alias=True)) for one in part]
+            for name, part in parts.items()
+        }
+        (added,) = (one for one in request["updates"] if one["action"] == "add-snapshot")
+        added["snapshot"]["timestamp-ms"] += seconds * 1000
+        return ask(server, "POST", f"{TABLES}/{table}", request)
+
+    before = table.log.version
+    for seconds in (-86_400, -120, 120, 86_400):
+        refused = append(seconds)
+        assert refused.status == 400 and "clock" in refused.message, refused.body
+        assert table.log.version == before
+    for seconds in (-50, 50):
+        assert append(seconds).status == 200
+    assert table.log.version == before + 2
+    assert in_order(kernel.rows(table.spark, f"default.{table}")) == in_order(table.rows())
+
+
+def test_a_table_that_cannot_be_published(server: CatalogServer, table: Table) -> None:
+    """Is refused with the reason and what mends it, which works; nothing is committed meanwhile."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    spark, path = table.spark, f"{TABLES}/{table}"
+    metadata, log = table.folder / "metadata", table.folder / "_delta_log"
+    loaded = ask(server, "GET", path).body["metadata"]
+
+    def refused(reason: str, offered: str) -> str:
+        """What is offered."""
+        files = sorted(log.iterdir())
+        for method, body in (("GET", None), ("HEAD", None), ("POST", commit(table))):
+            answer = ask(server, method, path, body)
+            assert answer.status == 400, (method, answer.body)
+            assert method == "HEAD" or f"NOT_PUBLISHABLE.{reason}]" in answer.message, answer.body
+        assert sorted(log.iterdir()) == files
+        statement = answer.message.partition("Run: ")[2]
+        assert offered in statement
+        return statement
+
+    # Metadata of somebody else.
+    shutil.rmtree(metadata)
+    metadata.mkdir()
+    (metadata / "v1.metadata.json").write_text(json.dumps(loaded | {"properties": {}}))
+    spark.sql(refused("NOT_OURS", "anew => true"))
+    assert ask(server, "GET", path).status == 200
+    # A place for it that can hold none.
+    shutil.rmtree(metadata)
+    metadata.write_text("no folder")
+    statement = refused("NOT_WRITABLE", "publish")
+    metadata.unlink()
+    spark.sql(statement)
+    assert ask(server, "GET", path).status == 200
+    # Files that a writer without the feature has added.
+    version = table.log.version
+    lines = (log / f"{version:020}.json").read_text().splitlines()
+    (file,) = (a["add"] for a in map(json.loads, lines) if "add" in a)
+    (log / f"{version + 1:020}.json").write_text(json.dumps({"add": file | {"stats": None}}) + "\n")
+    spark.sql(refused("BREAKS_RULES", f"CREATE TABLE default.{table}_iceberg"))
+    assert ask(server, "GET", f"{path}_iceberg").status == 200
+    assert spark.table(f"{table}_iceberg").collect() == spark.table(table.name).collect()
+    spark.sql(f"DROP TABLE {table}_iceberg")
+
+
 def test_a_table_that_is_made_anew_is_another_one(server: CatalogServer, table: Table) -> None:
     """Also in the folder of the old one, and with as many versions."""
     name, spark = f"{table}_anew", table.spark
@@ -570,26 +694,57 @@ def test_appends_go_on_top_of_what_came_meanwhile(server: CatalogServer, table: 
     assert verify(spark, table.name).compliant
 
 
+def unit() -> SectionProxy:
+    """What the unit of systemd in docs/rest.md says of the service."""
+    page = (REPOSITORY / "docs" / "rest.md").read_text(encoding="utf-8")
+    (text,) = (text for language, text in blocks(page) if language == "ini")
+    parser = RawConfigParser()
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(text)
+    return parser["Service"]
+
+
+def property_of(number: int) -> dict[str, Any]:
+    """A request that sets a property."""
+    return {"updates": [{"action": "set-properties", "updates": {f"k{number}": "v"}}]}
+
+
+def posted(server: CatalogServer, path: str, body: object) -> http.client.HTTPConnection:
+    """A request whose answer is not awaited."""
+    connection = http.client.HTTPConnection(urlsplit(server.uri).netloc, timeout=120)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    connection.request("POST", path, body=json.dumps(body).encode(), headers=headers)
+    return connection
+
+
+def status_of(connection: http.client.HTTPConnection) -> int | None:
+    """The answer, if there is one."""
+    try:
+        return connection.getresponse().status
+    except (http.client.HTTPException, OSError):
+        return None
+    finally:
+        connection.close()
+
+
 def test_the_command_beside_another_server(
-    server: CatalogServer, table: Table, tmp_path: Path, quick_local_fs: Path
+    server: CatalogServer, table: Table, tmp_path: Path
 ) -> None:
     """Two servers in processes of their own, and clients of both, write one table at once.
 
-    The second one is a command: it offers a folder by a name, and SIGTERM ends it.
+    The second one is the command of the unit of systemd in docs/rest.md: it offers a folder by a
+    name too, and SIGTERM ends it.
     """
+    service = unit()
     table.create_with("(1, 'x'), (2, 'x'), (3, 'x'), (4, 'x'), (5, 'x')", "a INT, b STRING")
-    secret = tmp_path / "token"
-    secret.write_text(f"{TOKEN}\n")
+    credential = service["LoadCredential"].split(":")[0]
+    (tmp_path / credential).write_text(f"{TOKEN}\n")
+    installed, *words = shlex.split(service["ExecStart"].replace("%d", str(tmp_path)))
+    assert installed.endswith("/bin/iceberg-writer-compat")
     program = "from iceberg_writer_compat.cli import main; main()"
-    command = [sys.executable, "-c", program, "serve", "--port", "0"]
-    files = "org.icebergwritercompat.testing.QuickLocalFs"
-    for setting in (
-        f"spark.driver.extraClassPath={quick_local_fs}",
-        f"spark.hadoop.fs.AbstractFileSystem.file.impl={files}",
-    ):
-        command += ["--conf", setting]
+    words += ["--port", "0", "--path", f"shop.orders={table.folder}"]
     with subprocess.Popen(
-        [*command, "--token-file", str(secret), "--path", f"shop.orders={table.folder}"],
+        [sys.executable, "-c", program, *words],
         env=environment() | {"SPARK_CONF_DIR": os.environ["SPARK_CONF_DIR"]},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -624,7 +779,12 @@ def test_the_command_beside_another_server(
             assert seen[0]["current-snapshot-id"] == seen[1]["current-snapshot-id"]
             assert verify(table.spark, str(table)).compliant
             assert ask(running, "POST", path, commit(table)).status == 200
+            in_hand = [posted(running, path, property_of(n)) for n in range(6)]
+            answers = [status_of(in_hand[0])]
+            # To the process alone, as the unit says; the JVM is a process of its own.
+            assert service["KillMode"] == "mixed"
             process.send_signal(signal.SIGTERM)
+            answers += map(status_of, in_hand[1:])
             rest = process.stdout.read()
         finally:
             # Ended already, unless something went wrong.
@@ -632,3 +792,8 @@ def test_the_command_beside_another_server(
     assert process.returncode == 0
     assert f"POST {path} 200 " in rest and f"shop.orders version {before + 13}" in rest
     assert table.spark.table(table.name).columns == ["a", "b", "c"]
+    # Who was told so has a commit, and nobody else.
+    assert answers[0] == 200 and 200 in answers[1:]
+    made = [n for n in range(6) if table.log.metadata["configuration"].get(f"iceberg.k{n}") == "v"]
+    assert made == [n for n, status in enumerate(answers) if status == 200]
+    assert table.log.version == before + 13 + len(made)

@@ -22,8 +22,9 @@ from pyiceberg.types import IntegerType, ListType, LongType, NestedField, String
 from steps import step
 
 uri, name = sys.argv[1:]
-token = os.environ["TOKEN"]
-catalog = load_catalog("delta", type="rest", uri=uri, token=token)
+settings: dict[str, Any] = {"type": "rest", "uri": uri}
+settings["ssl"] = {"cabundle": os.environ["CERTIFICATE"]}
+catalog = load_catalog("delta", token=os.environ["TOKEN"], **settings)
 columns = Schema(
     NestedField(1, "id", LongType(), required=False),
     NestedField(2, "name", StringType(), required=False),
@@ -46,7 +47,7 @@ def done(what: str) -> None:
 
 
 with pytest.raises(UnauthorizedError):
-    load_catalog("other", type="rest", uri=uri, token="wrong")
+    load_catalog("other", token="wrong", **settings)
 with pytest.raises(BadRequestError, match="PARTITION_TRANSFORM"):
     bucket = PartitionSpec(PartitionField(1, 1000, BucketTransform(4), "b"))
     catalog.create_table(f"{name}_b", columns, partition_spec=bucket)

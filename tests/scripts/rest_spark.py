@@ -1,6 +1,7 @@
 """What Iceberg's connector for Spark does with Delta tables by a REST catalog.
 
-This JVM has neither Delta nor this project. Arguments: the address of the catalog; the table.
+This JVM has neither Delta nor this project. Arguments: the address of the catalog; the table; a
+store with the certificate of the catalog.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import pytest
 from sessions import local_builder, reader_jars
 from steps import step
 
-uri, name = sys.argv[1:]
+uri, name, trusted = sys.argv[1:]
+trust = f"-Djavax.net.ssl.trustStore={trusted} -Djavax.net.ssl.trustStorePassword=changeit"
 catalog = "spark.sql.catalog.delta"
 spark = (
     local_builder(Path(tempfile.mkdtemp()))
@@ -29,6 +31,7 @@ spark = (
     .config(f"{catalog}.token", os.environ["TOKEN"])
     .config(f"{catalog}.cache-enabled", "false")
     .config("spark.ui.enabled", "false")
+    .config("spark.driver.extraJavaOptions", trust)
     .getOrCreate()
 )
 spark.sparkContext.setLogLevel("OFF")

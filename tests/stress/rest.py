@@ -1,4 +1,4 @@
-"""A served warehouse under load: many clients on many tables, many on one, and SIGKILL.
+"""A served warehouse under load: many clients on many tables, many on one; and SIGKILL.
 
 Clients are threads of processes beside the server. What they were told is compared with what Delta,
 pyiceberg and the catalog have at the end.
@@ -36,6 +36,9 @@ TABLES = 8
 CLIENTS = 16
 
 HOT_CLIENTS = 8
+
+# What becomes of an append to a table that has gone on.
+LATE = ("on-top", "refused")
 
 DELETES = 0.3
 
@@ -201,14 +204,24 @@ class Told:
 
 @contextmanager
 def clients(
-    told: Told, uri: str, first: int, count: int, deletes: float, seed: str, tables: Sequence[str]
+    told: Told,
+    uri: str,
+    first: int,
+    count: int,
+    deletes: float,
+    seed: str,
+    tables: Sequence[str],
+    late: str = "on-top",
 ) -> Iterator[None]:
-    """Lets clients work while the block runs, and then waits for the last answer of each."""
+    """Lets clients work while the block runs, and then waits for the last answer of each.
+
+    What becomes of `late` appends to a table that has gone on is one of `LATE`.
+    """
     each = count // PROCESSES
     with ExitStack() as stack:
         running = []
         for n in range(PROCESSES):
-            words = [uri, first + n * each, each, deletes, seed, *tables]
+            words = [uri, first + n * each, each, deletes, late, seed, *tables]
             process = stack.enter_context(
                 subprocess.Popen(
                     [sys.executable, "-m", "stress.rest_clients", *map(str, words)],
@@ -241,13 +254,14 @@ def clients(
 def run(
     judge: Judge, folder: Path, some: random.Random, end: float, arguments: argparse.Namespace
 ) -> None:
-    """The load, the hot table, and the kills, each on tables of its own."""
+    """The load, and one hot table for each thing that can become of late appends."""
     seconds = max(15.0, end - time.monotonic())
     names = {f"stress.t{n}": folder / f"t{n}" for n in range(TABLES)}
-    hot = {"stress.hot": folder / "hot"}
-    for table in [*names.values(), *hot.values()]:
+    hot = {late: {f"stress.hot{n}": folder / f"hot{n}"} for n, late in enumerate(LATE)}
+    every = names | {name: place for of in hot.values() for name, place in of.items()}
+    for table in every.values():
         judge.create(table, publishes=False)
-    server = Server(folder / "server", names | hot)
+    server = Server(folder / "server", every)
 
     def seed() -> str:
         return str(some.random())
@@ -270,25 +284,44 @@ def run(
             judge.counts.hold("rest: load: memory grows", full > 1.2 * half + 16, False)
             _figures(judge, "load", told, server)
             _compare(judge, "rest: load", told, server, names)
-        with judge.counts.judging("rest: hot table"):
-            told = Told()
-            server.lines.clear()
-            used = server.cpu_seconds()
-            with clients(told, server.uri, 101, HOT_CLIENTS, 0, seed(), list(hot)):
-                time.sleep(min(30.0, seconds))
-            _figures(judge, "hot table", told, server)
-            _cpu(server, used, told)
-            by_client = Counter(change["client"] for change in told.changes)
-            least, most = min(by_client.values(), default=0), max(by_client.values(), default=0)
-            print(f"  commits of a client: {least} to {most}", flush=True)
-            judge.counts.hold("rest: writers of the hot table", len(by_client), HOT_CLIENTS)
-            _compare(judge, "rest: hot table", told, server, hot)
-        with judge.counts.judging("rest: kills"):
-            _kills(judge, folder, some, arguments.kills)
+        for first, (late, one) in zip((101, 201), hot.items(), strict=True):
+            with judge.counts.judging(f"rest: hot table, {late}"):
+                _hot(judge, server, min(30.0, seconds), first, late, seed(), one)
         code = server.end(signal.SIGTERM)
         judge.counts.hold("rest: exit code after SIGTERM", code, 0)
     finally:
         server.close()
+
+
+def _hot(
+    judge: Judge,
+    server: Server,
+    seconds: float,
+    first: int,
+    late: str,
+    seed: str,
+    table: dict[str, Path],
+) -> None:
+    told = Told()
+    server.lines.clear()
+    used = server.cpu_seconds()
+    with clients(told, server.uri, first, HOT_CLIENTS, 0, seed, list(table), late):
+        time.sleep(seconds)
+    _figures(judge, f"hot table, {late}", told, server)
+    _cpu(server, used, told)
+    by_client = Counter(change["client"] for change in told.changes)
+    least, most = min(by_client.values(), default=0), max(by_client.values(), default=0)
+    print(f"  commits of a client: {least} to {most}", flush=True)
+    judge.counts.hold("rest: writers of the hot table", len(by_client), HOT_CLIENTS)
+    _compare(judge, f"rest: hot table, {late}", told, server, table)
+
+
+def run_kills(
+    judge: Judge, folder: Path, some: random.Random, end: float, arguments: argparse.Namespace
+) -> None:
+    """The server is killed again and again while clients go on."""
+    with judge.counts.judging("rest: kills"):
+        _kills(judge, folder, some, arguments.kills)
 
 
 def _kills(judge: Judge, folder: Path, some: random.Random, kills: int) -> None:

@@ -2,7 +2,8 @@
 
 Each knows what it was told. When it got no answer, it looks whether the table has its snapshots.
 Arguments: the address of the catalog; the number of the first client; how many there are; the share
-of deletes; a seed; the tables. It prints `ready`, ends when its standard input is closed, and
+of deletes; what becomes of appends that come late, `on-top` or `refused`; a seed; the tables. It
+prints `ready`, ends when its standard input is closed, and
 then prints one line of JSON for each change that is in a table.
 """
 
@@ -43,9 +44,12 @@ UNKNOWN = (CommitStateUnknownException, ServerError, ServiceUnavailableError, Re
 class Client:
     """Works on tables, and remembers its rows."""
 
-    def __init__(self, uri: str, number: int, seed: str, ended: threading.Event) -> None:
+    def __init__(
+        self, uri: str, number: int, refused: bool, seed: str, ended: threading.Event
+    ) -> None:
         """Nothing is done yet."""
         self.number = number
+        self.refused = refused
         self.some = random.Random(f"{seed} {number}")
         self.next_row = number * ROWS_PER_CLIENT
         self.rows: dict[str, list[int]] = defaultdict(list)
@@ -86,6 +90,8 @@ class Client:
         while True:
             tries += 1
             table = self._loaded(name)
+            if self.refused:
+                _insist(table)
             transaction = table.transaction()
             snapshots: list[int] = []
             try:
@@ -123,11 +129,22 @@ class Client:
                 time.sleep(0.2)
 
 
-def main(uri: str, first: str, count: str, deletes: str, seed: str, *tables: str) -> int:
+def _insist(table: Table) -> None:
+    """Has each requirement sent twice, so that the server does not put a late append on top."""
+    commit = table._do_commit
+
+    def twice(updates: tuple[Any, ...], requirements: tuple[Any, ...]) -> None:
+        commit(updates=updates, requirements=(*requirements, *requirements))
+
+    table._do_commit = twice  # type: ignore[method-assign]
+
+
+def main(uri: str, first: str, count: str, deletes: str, late: str, seed: str, *tables: str) -> int:
     """Runs the clients, and tells what they did."""
     logging.disable(logging.WARNING)
     ended = threading.Event()
-    clients = [Client(uri, int(first) + n, seed, ended) for n in range(int(count))]
+    refused = late == "refused"
+    clients = [Client(uri, int(first) + n, refused, seed, ended) for n in range(int(count))]
     errors: list[str] = []
 
     def run(client: Client) -> None:

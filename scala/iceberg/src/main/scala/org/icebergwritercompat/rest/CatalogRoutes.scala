@@ -5,18 +5,28 @@ import org.apache.iceberg.exceptions.{
   AlreadyExistsException,
   CommitFailedException,
   NoSuchNamespaceException,
-  NoSuchTableException
+  NoSuchTableException,
+  ValidationException
 }
 import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode
 import org.apache.iceberg.rest.requests._
 import org.apache.iceberg.rest.responses._
 import org.apache.iceberg.rest.{CatalogHandlers, Endpoint}
 import org.apache.iceberg.UpdateRequirement.AssertTableDoesNotExist
-import org.apache.iceberg.{BaseTable, MetadataUpdate, Schema, Table, TableMetadata, TableOperations}
+import org.apache.iceberg.{
+  BaseTable,
+  MetadataUpdate,
+  Schema,
+  Snapshot,
+  Table,
+  TableMetadata,
+  TableOperations
+}
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
+import java.time.{Duration, Instant}
 import java.util.{Collections, LinkedHashMap => JLinkedHashMap, List => JList, Locale, Map => JMap}
 import scala.jdk.CollectionConverters._
 
@@ -357,9 +367,30 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
         catch {
           case overtaken: CommitFailedException =>
             if (goneOn(table, wanted, change)) response(metadata(table)) else throw overtaken
+          case refused @ (_: IllegalArgumentException | _: ValidationException)
+              if Progress.current.stage == Progress.Applying =>
+            throw offTime(change, refused)
         }
       }
     }
+  }
+
+  // Of a snapshot of the wrong time Iceberg's library says that its log is not sorted.
+  private def offTime(change: UpdateTableRequest, refused: Throwable): Throwable = {
+    val now = Instant.now()
+    snapshots(change)
+      .map(snapshot => Instant.ofEpochMilli(snapshot.timestampMillis))
+      .find(Duration.between(_, now).abs.compareTo(MostOffTime) > 0)
+      .fold(refused) { time =>
+        new ValidationException(
+          refused,
+          "A snapshot is of %s, and the clock of the server says %s. They may differ by a minute, so " +
+            "nothing was committed. Set the clock that is wrong; if the commit has taken so long, make " +
+            "it again",
+          time,
+          now
+        )
+      }
   }
 
   /** Whether a change that was made on an older state of the table was committed on the new one. */
@@ -386,14 +417,18 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
   }
 
   private def isRepeated(request: UpdateTableRequest, there: TableMetadata): Boolean = {
-    val updates = request.updates.asScala.toSeq
-    val ids = updates.collect { case added: MetadataUpdate.AddSnapshot =>
-      added.snapshot.snapshotId
+    val ids = snapshots(request).map(_.snapshotId)
+    val uuids = request.updates.asScala.toSeq.collect { case assigned: MetadataUpdate.AssignUUID =>
+      assigned.uuid
     }
-    val uuids = updates.collect { case assigned: MetadataUpdate.AssignUUID => assigned.uuid }
     (ids.nonEmpty || uuids.nonEmpty) && ids.forall(there.snapshot(_) != null) &&
     uuids.forall(_ == there.uuid)
   }
+
+  private def snapshots(request: UpdateTableRequest): Seq[Snapshot] =
+    request.updates.asScala.toSeq.collect { case added: MetadataUpdate.AddSnapshot =>
+      added.snapshot
+    }
 
   private def metadata(table: Table): TableMetadata = operations(table).current
 
@@ -440,6 +475,9 @@ private[rest] object CatalogRoutes {
   private val Changing = Set("POST", "DELETE")
 
   private val MostAnswered = 10000
+
+  // What Iceberg's library allows.
+  private val MostOffTime = Duration.ofMinutes(1)
 
   /** One table that is loaded already: it is not read twice for a request. */
   private final class Loaded(table: Table) extends OneTable {

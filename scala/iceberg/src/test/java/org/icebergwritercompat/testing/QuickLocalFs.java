@@ -9,7 +9,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFs;
 import org.apache.hadoop.fs.DelegateToFileSystem;
-import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FsConstants;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -18,12 +17,9 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's {@code LocalFs}, through which Delta writes its log, but permissions are set and links
- * are recognized by system calls. Without its native library Hadoop starts the programs {@code
- * chmod} and {@code readlink} for that, ten times for each commit, 5 ms each.
- *
- * <p>A file never gets the name of another one, whatever process gave it that name, as in HDFS. In
- * Hadoop's class two processes that do it at once may replace each other's file.
+ * Hadoop's {@code LocalFs}, through which Delta writes the checksum of each version, but permissions
+ * are set and links are recognized by system calls. Without its native library Hadoop starts the
+ * programs {@code chmod} and {@code readlink} for that, several times for each commit, 5 ms each.
  */
 public final class QuickLocalFs extends ChecksumFs {
 
@@ -72,20 +68,6 @@ public final class QuickLocalFs extends ChecksumFs {
                 permission.getUserAction().SYMBOL
                     + permission.getGroupAction().SYMBOL
                     + permission.getOtherAction().SYMBOL));
-    }
-
-    @Override
-    public boolean rename(Path from, Path to) throws IOException {
-      java.nio.file.Path source = pathToFile(from).toPath();
-      java.nio.file.Path target = pathToFile(to).toPath();
-      if (!Files.isRegularFile(source) || Files.isDirectory(target)) return super.rename(from, to);
-      try {
-        Files.createLink(target, source);
-      } catch (java.nio.file.FileAlreadyExistsException e) {
-        throw new FileAlreadyExistsException(to + " exists");
-      }
-      Files.delete(source);
-      return true;
     }
 
     @Override

@@ -93,7 +93,14 @@ object PublishRefusals {
 
   // What Java and Hadoop take over from the operating system.
   private val reasons =
-    Seq("Permission denied", "Read-only file system", "No space left on device", "quota exceeded")
+    Seq(
+      "Permission denied",
+      "Read-only file system",
+      "No space left on device",
+      "quota exceeded",
+      "Not a directory",
+      "not a directory"
+    )
 
   // Forbidden, and insufficient storage.
   private val denying = Set(403, 507)

@@ -4,12 +4,13 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.iceberg.types.Types
 import org.apache.iceberg.types.Types.NestedField
+import org.apache.iceberg.util.SnapshotUtil
 import org.apache.iceberg.{BaseTable, Schema, SnapshotParser, Table, TableMetadata}
 import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
 import org.icebergwritercompat.testing.{SharedSpark, TestTable}
 
 import java.nio.file.Files
-import java.time.Duration
+import java.time.{Duration, Instant}
 import java.util.concurrent.ConcurrentLinkedQueue
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -104,18 +105,20 @@ class ClientCommitsSuite extends ClientSuite {
     assert(newest.map(_.timestampMillis) == times)
     val all = snapshots(table).map(_.timestampMillis)
     assert(all == all.sorted)
-    // By time, both go back to the same rows.
+    assertSameByTime(table, times)
+    assertSame(table)
+  }
+
+  /** By time, both go back to the same rows. */
+  private def assertSameByTime(table: TestTable, times: Seq[Long]): Unit =
     times.foreach { time =>
-      val at = iceberg(table)
-      val found = org.apache.iceberg.util.SnapshotUtil.snapshotIdAsOfTime(at, time)
+      val found = SnapshotUtil.snapshotIdAsOfTime(iceberg(table), time)
       val seen = spark.read
         .format("delta")
-        .option("timestampAsOf", java.time.Instant.ofEpochMilli(time).toString)
+        .option("timestampAsOf", Instant.ofEpochMilli(time).toString)
         .table(table.name)
       assert(inIceberg(table, Some(found)) == inDelta(seen))
     }
-    assertSame(table)
-  }
 
   test("the clock of a client may be ahead or behind by less than a minute") {
     val table = filled()
@@ -154,15 +157,7 @@ class ClientCommitsSuite extends ClientSuite {
       intercept[IllegalArgumentException](commit(40, shift))
       assert(table.log.version == before)
     }
-    // By time, both go back to the same rows.
-    times.foreach { time =>
-      val found = org.apache.iceberg.util.SnapshotUtil.snapshotIdAsOfTime(iceberg(table), time)
-      val seen = spark.read
-        .format("delta")
-        .option("timestampAsOf", java.time.Instant.ofEpochMilli(time).toString)
-        .table(table.name)
-      assert(inIceberg(table, Some(found)) == inDelta(seen))
-    }
+    assertSameByTime(table, times)
     assertSame(table)
   }
 
