@@ -22,12 +22,12 @@ jars := python/iceberg_writer_compat/jars
 maven := target/maven/.published
 scala_sources := $(shell find scala -path '*/main/*' -type f) build.sbt VERSION $(wildcard project/*.scala project/*.sbt project/build.properties)
 
-.PHONY: help setup stage demo test test-all lint lint-python check format docs docs-site pictures stress bench nessie conformance wheel release clean distclean
+.PHONY: help setup stage demo test test-all lint lint-python check format docs docs-site pictures stress bench nessie conformance wheel say-wheel release clean distclean
 
 help: ## Show what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
+setup: .venv/.installed $(jars)/.staged-$(DEFAULT_SPARK) .tools/browser/.installed ## Install and build everything a session needs
 
 demo: setup ## Make a table in a scratch folder, publish it, and let others read and write it
 	@mkdir -p target
@@ -39,7 +39,7 @@ side_by_side := $(bin)/python build/side_by_side.py
 test: setup $(maven) ## Run every test; SPARK=4.0 runs the Scala tests of another Spark line
 	$(side_by_side) scala "$(sbt) $(call line,$(SPARK))/test" python "$(pytest)"
 
-test-all: stage $(maven) .tools/browser/.installed .tools/nessie/.installed .tools/conformance/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
+test-all: .venv/.installed stage $(maven) .tools/browser/.installed .tools/nessie/.installed .tools/conformance/.installed ## Run every test, and the smoke tests of other Spark lines and Deltas
 	$(side_by_side) scala "$(sbt) testAll" python "$(pytest) -o 'python_files=test_*.py with_*.py'"
 
 lint-python: .venv/.installed
@@ -90,14 +90,18 @@ $(maven): $(scala_sources) NOTICE | .tools/launcher/sbt-launch.jar
 	$(sbt) $(call line,$(DEFAULT_SPARK))/publish
 	@touch $@
 
-wheel: stage ## Build the Python wheel and source distribution into dist/
-	@echo "Building the wheel with the jars of Spark $(spark_lines)"
+wheel: say-wheel stage ## Build the Python wheel and source distribution into dist/
 	$(bin)/python -m build --outdir dist python
 	@ls dist
 
-release: wheel ## Build what a release needs: dist/ and target/maven (see RELEASING.md)
-	$(bin)/twine check --strict dist/*
+say-wheel:
+	@echo "Building a wheel with the jars of Spark $(spark_lines) into dist/. The first time this installs what the build needs"
+	@echo "into .venv and .tools and compiles everything, which takes about four minutes; later only what has changed."
+
+release: wheel ## Build what a release needs: dist/ and target/maven, with their SBOMs (see RELEASING.md)
+	$(bin)/twine check --strict dist/*.whl dist/*.tar.gz
 	$(sbt) publishAll
+	$(bin)/python build/sbom.py target/maven dist
 
 clean: ## Remove what was built
 	rm -rf target project/target project/project dist $(jars) spark-warehouse
@@ -105,12 +109,17 @@ clean: ## Remove what was built
 distclean: clean ## Remove what was built and what was installed
 	rm -rf .venv .tools
 
-# Stamps lie beside what they vouch for, so that removing one removes the other.
-.venv/.installed: python/pyproject.toml VERSION build/setup
-	build/setup venv $(PYTHON)
+# Stamps lie beside what they vouch for, so that removing one removes the other. `.basic` is what
+# building and releasing needs, without the tools of tests.
+.venv/.basic: python/pyproject.toml VERSION build/setup
+	build/setup venv release $(PYTHON)
 	@touch $@
 
-.tools/launcher/sbt-launch.jar: project/build.properties | .venv/.installed
+.venv/.installed: .venv/.basic
+	build/setup venv dev $(PYTHON)
+	@touch $@
+
+.tools/launcher/sbt-launch.jar: project/build.properties | .venv/.basic
 	build/setup launcher
 	@touch $@
 
@@ -128,10 +137,10 @@ distclean: clean ## Remove what was built and what was installed
 	@touch $@
 
 # One sbt for all lines; `.staged-4.1` is what `setup` needs.
-$(jars)/.staged: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
+$(jars)/.staged: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.basic
 	$(sbt) "all $(staging)"
 	@touch $(addprefix $(jars)/,$(stamps)) $@
 
-$(jars)/.staged-%: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.installed
+$(jars)/.staged-%: $(scala_sources) .tools/launcher/sbt-launch.jar | .venv/.basic
 	$(sbt) $(call line,$*)/stage
 	@touch $@

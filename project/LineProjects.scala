@@ -217,7 +217,7 @@ object Layers {
       target,
       s"version=${version.value}\nspark=${l.name}\ndelta=$delta\n" +
         s"testedDeltas=${l.deltas.mkString(",")}\niceberg=$iceberg\n" +
-        s"sqlite=$sqlite\n"
+        s"sqlite=$sqlite\nicebergRuntime=${l.icebergRuntime.getOrElse("")}\n"
     )
     Seq(target)
   }

@@ -8,7 +8,7 @@ import sbt._
  * @param scala
  *   the Scala release that Spark line is built with
  * @param icebergRuntime
- *   Iceberg's own connector for this line, which the tests of Python read published tables with
+ *   Iceberg's own connector for this line, if there is one: `prove` reads published tables with it
  * @param suites
  *   the suites that `testAll` runs on this line; all others are only compiled
  * @param s3

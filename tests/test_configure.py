@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_writer_compat
+from conftest import REPOSITORY
 from iceberg_writer_compat import (
     NoActiveSessionError,
     NotInstalledError,
@@ -307,6 +309,19 @@ def test_maven_coordinate() -> None:
     assert maven_coordinate() == f"{prefix}_{LINE}_2.13:{version}"
     with pytest.raises(UnsupportedSparkVersionError):
         maven_coordinate("3.5.1")
+
+
+def test_no_text_offers_what_is_not_published() -> None:
+    sources = [REPOSITORY / "scala/core/src/main/resources/error"]
+    sources.append(Path(iceberg_writer_compat.__file__).parent)
+    offered = re.compile(
+        r"pip install[^\n]*[ '/]iceberg-writer-compat\b|packages[ =]org\.icebergwritercompat:"
+    )
+    files = [
+        file for source in sources for kind in ("json", "py") for file in source.rglob(f"*.{kind}")
+    ]
+    assert len(files) > 20
+    assert [file for file in files if offered.search(file.read_text())] == []
 
 
 # --- sessions that cannot be used -----------------------------------------------------------------

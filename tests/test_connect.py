@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
 from conftest import PROPERTIES, PROPERTY
-from sessions import DELTA_EXTENSION, OWN_EXTENSION, jars
+from servers import free_port, spark_server
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -24,38 +18,15 @@ SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteSession]:
     """A session of a Connect server that has the extension."""
     folder = tmp_path_factory.mktemp("connect")
-    port = _free_port()
+    port = free_port()
     settings = {
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.jars": jars(),
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.extensions": f"{DELTA_EXTENSION},{OWN_EXTENSION}",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    command = [str(submit), "--master", "local[2]", "--driver-memory", "1g", "--class", SERVER]
-    for key, value in settings.items():
-        command += ["--conf", f"{key}={value}"]
-    log = folder / "server.log"
-    with log.open("w") as output:
-        server = subprocess.Popen(
-            [*command, "spark-internal"],
-            cwd=folder,
-            env={key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        _wait_for(port, server, log)
+    with spark_server(SERVER, port, folder, settings):
         session = RemoteSession.builder.remote(f"sc://127.0.0.1:{port}").create()
         yield session
         session.stop()
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
 
 
 def test_check_answers_with_rows(remote: RemoteSession) -> None:
@@ -120,22 +91,3 @@ def test_a_missing_table_is_an_error_with_a_condition(remote: RemoteSession) -> 
     with pytest.raises(PySparkException) as missing:
         remote.sql("SELECT * FROM iceberg_writer_compat_check('nowhere')").collect()
     assert missing.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            break
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.2)
-    pytest.fail(f"The Connect server did not start:\n{log.read_text()[-4000:]}")

@@ -33,6 +33,12 @@ def activated(**variables: str) -> dict[str, str]:
     return environment() | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **variables}
 
 
+def jars() -> list[Path]:
+    """What a session needs that does not publish."""
+    line = _jars.spark_line()
+    return [*_jars.delta_jars(line, "4.4.0"), _jars.own_jar(line)]
+
+
 def started(command: list[str], folder: Path) -> list[str]:
     """A program of Spark, with what a test needs besides what the page says."""
     return [
@@ -66,15 +72,45 @@ def test_packages_of_a_maven_folder(tmp_path: Path) -> None:
     assert oracle.check(tmp_path / "warehouse" / "t") == []
 
 
+def test_jars_and_settings_of_the_shell_of_scala(tmp_path: Path) -> None:
+    """Which has a class loader of its own for the classes that are typed.
+
+    It has the options that the page gives to `spark-sql`.
+    """
+    (shown,) = [block.body for block in PAGE if "--jars" in block.body]
+    options = shlex.split(shown)[1:]
+    named = options[options.index("--jars") + 1].split(",")
+    assert sorted(named) == sorted(jar.name for jar in jars())
+    options[options.index("--jars") + 1] = ",".join(map(str, jars()))
+    typed = [
+        f'spark.sql("{CREATE}")',
+        'spark.sql("INSERT INTO t VALUES (1)")',
+        "case class Row(a: Int)",
+        'Seq(Row(2)).toDF.write.format("delta").mode("append").saveAsTable("t")',
+        'println("rows " + spark.table("t").as[Row].map(_.a).collect.sorted.mkString(" "))',
+        'println(scala.util.Try(spark.sql("ALTER TABLE t ADD COLUMN b SMALLINT")))',
+    ]
+    done = subprocess.run(
+        started(["spark-shell", *options], tmp_path),
+        cwd=tmp_path,
+        env=activated(TERM="dumb"),
+        input="\n".join(typed) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "rows 1 2" in done.stdout.splitlines(), done.stdout + done.stderr[-3000:]
+    assert "Run: ALTER TABLE t ADD COLUMN b INT" in done.stdout
+    assert oracle.check(tmp_path / "warehouse" / "t") == []
+
+
 def test_jars_and_settings_of_the_repl(tmp_path: Path) -> None:
     (settings,) = [block.body for block in PAGE if block.language == "properties"]
-    line = _jars.spark_line()
-    jars = [_jars.own_jar(line), *_jars.delta_jars(line, "4.4.0")]
     conf = tmp_path / "conf"
     conf.mkdir()
     given = (REPOSITORY / "tests/conf/spark-defaults.conf").read_text()
     (conf / "spark-defaults.conf").write_text(f"{given}\n{settings}")
-    command = ["pyspark", "--jars", ",".join(map(str, jars))]
+    command = ["pyspark", "--jars", ",".join(map(str, jars()))]
     typed = [
         "from iceberg_writer_compat import check",
         f'_ = spark.sql("{CREATE}")',

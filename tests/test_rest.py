@@ -697,7 +697,7 @@ def test_appends_go_on_top_of_what_came_meanwhile(server: CatalogServer, table: 
 def unit() -> SectionProxy:
     """What the unit of systemd in docs/rest.md says of the service."""
     page = (REPOSITORY / "docs" / "rest.md").read_text(encoding="utf-8")
-    (text,) = (text for language, text in blocks(page) if language == "ini")
+    (text,) = (block.body for block in blocks(page) if block.language == "ini")
     parser = RawConfigParser()
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(text)

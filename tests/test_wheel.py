@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -13,10 +16,13 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 import oracle
-from conftest import REPOSITORY
+from conftest import REPOSITORY, Table
 from examples import RUN, Block, differences, pages, to_run
+from iceberg_writer_compat import Proof, publish
 
 VERSION = (REPOSITORY / "VERSION").read_text().strip()
 
@@ -75,6 +81,51 @@ def test_contents(built: Path) -> None:
     assert {f"iceberg_writer_compat/{module.name}" for module in modules} <= set(names)
 
 
+def test_bills_of_materials(built: Path, tmp_path: Path) -> None:
+    """What the jars and the wheel contain and depend on, as `make release` writes it."""
+    (wheel,) = built.glob("*.whl")
+    shutil.copytree(built, tmp_path / "dist")
+    place = Path("org", "icebergwritercompat", "iceberg-writer-compat_4.1_2.13", VERSION)
+    (tmp_path / "maven" / place).mkdir(parents=True)
+    name = f"iceberg-writer-compat_4.1_2.13-{VERSION}"
+    pom = REPOSITORY / "target" / "maven" / place / f"{name}.pom"
+    shutil.copy(pom, tmp_path / "maven" / place)
+    with (
+        zipfile.ZipFile(wheel) as opened,
+        zipfile.ZipFile(tmp_path / "dist" / wheel.name, "w") as one,
+    ):
+        for entry in opened.namelist():
+            if not entry.endswith(".jar") or name in entry:
+                one.writestr(entry, opened.read(entry))
+            if name in entry:
+                (tmp_path / "maven" / place / f"{name}.jar").write_bytes(opened.read(entry))
+    script = REPOSITORY / "build" / "sbom.py"
+    run(sys.executable, script, tmp_path / "maven", tmp_path / "dist", cwd=tmp_path)
+    of_jar = json.loads((tmp_path / "maven" / place / f"{name}-cyclonedx.json").read_text())
+    of_wheel = json.loads(
+        (tmp_path / "dist" / f"iceberg_writer_compat-{VERSION}.cdx.json").read_text()
+    )
+    own = f"pkg:maven/org.icebergwritercompat/iceberg-writer-compat_4.1_2.13@{VERSION}?type=jar"
+    delta = "pkg:maven/io.delta/delta-spark_4.1_2.13@4.4.0?type=jar"
+    iceberg = "pkg:maven/org.apache.iceberg/iceberg-core@1.12.0?type=jar"
+    for bill in (of_jar, of_wheel):
+        assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bill)) is None
+        scopes = {component["purl"]: component["scope"] for component in bill["components"]}
+        assert (scopes[delta], scopes[iceberg]) == ("required", "optional")
+        needed = {entry["ref"]: set(entry.get("dependsOn", ())) for entry in bill["dependencies"]}
+        assert {delta, iceberg} <= needed[own]
+    about = of_wheel["metadata"]["component"]
+    assert about["purl"] == f"pkg:pypi/iceberg-writer-compat@{VERSION}"
+    (contained,) = about["components"]
+    packed = (tmp_path / "maven" / place / f"{name}.jar").read_bytes()
+    assert {"alg": "SHA-256", "content": hashlib.sha256(packed).hexdigest()} in contained["hashes"]
+    packages = f"pkg:pypi/py4j@{metadata.version('py4j')}"
+    assert packages in needed[f"pkg:pypi/pyspark@{metadata.version('pyspark')}"]
+    assert f"pkg:pypi/delta-spark@{metadata.version('delta-spark')}" in needed[about["bom-ref"]]
+    # Extras are not asked for by the wheel itself.
+    assert not any("pyiceberg" in component["purl"] for component in of_wheel["components"])
+
+
 @dataclass(frozen=True)
 class Installed:
     """A clean environment with the wheel, and what the blocks of all pages did in it."""
@@ -87,6 +138,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel without its extra, then with the packages that `prove` asks for."""
     (wheel,) = built.glob("*.whl")
     folder = tmp_path_factory.mktemp("installed")
     run(sys.executable, "-m", "venv", folder / "environment", cwd=folder)
@@ -94,7 +146,15 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     # What pages show besides the package: other catalogs and clients.
     others = ["sqlalchemy", "polars"]
     pins = [f"{name}=={metadata.version(name)}" for name in ("pyspark", "delta-spark", *others)]
-    run(bin / "python", "-m", "pip", "install", "-q", f"{wheel}[prove]", *pins, cwd=folder)
+    run(bin / "python", "-m", "pip", "install", "-q", wheel, *pins, cwd=folder)
+    offered = subprocess.run(
+        [bin / "iceberg-writer-compat", "prove", "t"], cwd=folder, capture_output=True, text=True
+    )
+    assert offered.returncode == 2
+    first, line = offered.stderr.splitlines()
+    assert first == "A proof needs numpy, pandas, pyarrow."
+    pip, *arguments = shlex.split(line.removeprefix("Run: "))
+    run(bin / "python", "-m", pip, *arguments, "-q", cwd=folder)
     ran = {page: to_run(page.read_text(encoding="utf-8")) for page in pages()}
     asked = [
         [asdict(block) | {"runner": RUN[block.language]} for block in page] for page in ran.values()
@@ -125,6 +185,20 @@ def test_every_block_of_a_page(installed: Installed, page: Path) -> None:
 
 def test_the_table_of_the_readme(installed: Installed) -> None:
     assert oracle.check(installed.tables[REPOSITORY / "README.md"] / "events") == []
+
+
+def test_prove_brings_the_readers_of_its_session(
+    installed: Installed, table: Table, tmp_path: Path
+) -> None:
+    table.create_with("(1, 'x'), (2, NULL)", "a INT, b STRING")
+    publish(table.spark, table.name)
+    command = installed.bin / "iceberg-writer-compat"
+    shown = run(command, "prove", table.folder, "--output", "json", cwd=tmp_path)
+    proof = Proof.from_json(shown)
+    assert proof.proven
+    used = {reader.name for reader in proof.readers if reader.library is not None}
+    assert used == {"pyiceberg", "duckdb", "iceberg-spark", "iceberg-core"}
+    assert {reading.rows for reading in proof.readings} == {2}
 
 
 def test_the_environment(installed: Installed, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def own_jar(line: str) -> Path:
         raise NotInstalledError(
             f"The package iceberg_writer_compat has {what} for Spark {line} in {_FOLDER}.\n"
             f"In a source checkout, run: make setup && build/sbt {project}/stage\n"
-            "Elsewhere, run: pip install --force-reinstall iceberg-writer-compat"
+            "Elsewhere, install the wheel again, with: pip install --force-reinstall"
         )
     return found[0]
 
@@ -110,3 +110,20 @@ def iceberg_packages(line: str) -> list[str]:
         f"org.apache.iceberg:iceberg-core:{versions['iceberg']}",
         f"org.xerial:sqlite-jdbc:{versions['sqlite']}",
     ]
+
+
+def reader_jars(line: str) -> list[Path]:
+    """Iceberg's connector for a Spark line; empty if it was not staged, as in a wheel."""
+    return sorted((_FOLDER / f"spark-{line}" / "readers").glob("*.jar"))
+
+
+def reader_packages(line: str) -> list[str]:
+    """The Maven coordinates of Iceberg's connector and of what it lacks for publishing.
+
+    Empty if there is no connector for the Spark line.
+    """
+    versions = _built_for(line)
+    if not versions["icebergRuntime"]:
+        return []
+    _, sqlite = iceberg_packages(line)
+    return [f"org.apache.iceberg:{versions['icebergRuntime']}:{versions['iceberg']}", sqlite]

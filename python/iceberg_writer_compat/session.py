@@ -82,6 +82,26 @@ def configure_spark_with_iceberg_writer_compat(
     return builder
 
 
+def add_readers(builder: SparkSession.Builder) -> None:
+    """Adds Iceberg's own readers to a builder that is still to be configured, for `prove`.
+
+    Nothing is added if the builder has Iceberg's library or a jar of Delta Lake, which may be all
+    that there is.
+    """
+    line = _jars.spark_line()
+    jars, packages = _entries(builder, "spark.jars"), _entries(builder, "spark.jars.packages")
+    if any(name in entry for entry in jars + packages for name in _ICEBERG) or any(
+        "delta-spark_" in entry for entry in jars
+    ):
+        return
+    if connector := _jars.reader_jars(line):
+        beside = [jar for jar in _jars.iceberg_jars(line) if not jar.name.startswith("iceberg-")]
+        jars += [jar.as_uri() for jar in [*connector, *beside]]
+        builder.config("spark.jars", ",".join(jars))
+    elif fetched := _jars.reader_packages(line):
+        builder.config("spark.jars.packages", ",".join([*packages, *fetched]))
+
+
 def _set_jars(builder: SparkSession.Builder, extra_packages: list[str], publishing: bool) -> None:
     line = _jars.spark_line()
     jars = _entries(builder, "spark.jars")

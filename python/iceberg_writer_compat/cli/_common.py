@@ -22,6 +22,7 @@ import iceberg_writer_compat as compat
 from iceberg_writer_compat import _jvm
 from iceberg_writer_compat.cli._configuration import settings_of_file
 from iceberg_writer_compat.cli._output import spinning
+from iceberg_writer_compat.session import add_readers
 
 REFUSED = 1
 FAILED = 2
@@ -223,12 +224,14 @@ def is_refusal(condition: str | None) -> bool:
     return (condition or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
 
 
-def session(settings: dict[str, str]) -> SparkSession:
+def session(settings: dict[str, str], *, readers: bool = False) -> SparkSession:
     defaults = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     configured = settings_of_file(_of(click.get_current_context()).get("profile"))
     builder = SparkSession.builder.appName("iceberg-writer-compat")
     for key, value in (defaults | configured | settings).items():
         builder.config(key, value)
+    if readers:
+        add_readers(builder)
     with progress("starting Spark"), _quiet_jvm():
         return compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
 

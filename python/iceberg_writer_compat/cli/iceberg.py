@@ -231,13 +231,16 @@ def prove(
 
     Compares schema and ids, row counts, a checksum of each column, earlier versions, filters on
     every column, and minimum and maximum values, and lists all differences. The readers pyiceberg
-    and duckdb are installed with pip install 'iceberg-writer-compat[prove]', the others with
-    packages of the session. Nothing is written.
+    and duckdb come with the extra `prove` of this package; Iceberg's own readers are fetched for
+    the session if there is a connector for its Spark, and no --conf brings Iceberg's library.
+    Nothing is written.
 
     The exit code is 0 if all installed readers see what Delta sees, except for known faults; 1 if a
     reader does not or a check could not run; and 2 if prove itself could not run.
     """
-    spark = session(settings)
+    proving.require_packages()
+    of_session = {"iceberg-spark", "iceberg-core"}
+    spark = session(settings, readers=not readers or bool(of_session & set(readers)))
     with progress(f"proving {table}") as advance:
         proof = compat.prove(
             spark,

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_writer_compat import _jvm, _proof_text
 from iceberg_writer_compat.exceptions import ReaderNotInstalledError
+from iceberg_writer_compat.proving import _packages
 from iceberg_writer_compat.proving.proof import (
     Check,
     Difference,
@@ -36,6 +37,15 @@ READERS: tuple[ReaderName, ...] = get_args(ReaderName)
 CHECKS: tuple[Check, ...] = get_args(Check)
 
 _T = TypeVar("_T", bound=str)
+
+
+def require_packages() -> None:
+    """Raises an error if a package is missing that every proof needs."""
+    needed = ("numpy", "pandas", "pyarrow")
+    if missing := [package for package in needed if find_spec(package) is None]:
+        raise ReaderNotInstalledError(
+            f"A proof needs {', '.join(missing)}.\nRun: {_packages.install_line()}"
+        )
 
 
 def prove(
@@ -67,11 +77,7 @@ def prove(
     door, name = _jvm.require(spark), _jvm.table_name(table)
     wanted = _chosen("reader", readers, READERS)
     asked = _chosen("check", checks, CHECKS)
-    for package in ("numpy", "pyarrow"):
-        if find_spec(package) is None:
-            raise ReaderNotInstalledError(
-                f"A proof needs {package}.\nRun: pip install 'iceberg-writer-compat[prove]'"
-            )
+    require_packages()
     from iceberg_writer_compat.proving.checks import Published
     from iceberg_writer_compat.proving.delta import Delta
 

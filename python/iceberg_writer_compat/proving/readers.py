@@ -19,15 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from iceberg_writer_compat import _jvm
-from iceberg_writer_compat.proving import checksums, schemas
+from iceberg_writer_compat.proving import _packages, checksums, schemas
 from iceberg_writer_compat.proving.checksums import Path, Rules, Sums
 from iceberg_writer_compat.proving.delta import sql_name
 from iceberg_writer_compat.proving.filters import Filter
 from iceberg_writer_compat.proving.proof import ReaderName
 from iceberg_writer_compat.proving.schemas import Node
 from iceberg_writer_compat.proving.stores import s3_of
-
-_PACKAGES = "pip install 'iceberg-writer-compat[prove]'"
 
 # DuckDB extensions; the second requires the first.
 _EXTENSIONS = ("avro", "iceberg")
@@ -354,13 +352,13 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        raise MissingReader(_PACKAGES) from None
+        raise MissingReader(_packages.install_line()) from None
 
 
 def _extension(name: str, library: str) -> FilePath:
     spec = find_spec(f"duckdb_extension_{name}")
     if spec is None or spec.origin is None:
-        raise MissingReader(_PACKAGES)
+        raise MissingReader(_packages.install_line())
     folder = FilePath(spec.origin).parent / "extensions" / f"v{library}"
     file = folder / f"{name}.duckdb_extension"
     if not file.is_file():
