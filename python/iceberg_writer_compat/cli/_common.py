@@ -230,7 +230,14 @@ def session(settings: dict[str, str]) -> SparkSession:
     for key, value in (defaults | configured | settings).items():
         builder.config(key, value)
     with progress("starting Spark"), _quiet_jvm():
-        return compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
+        spark = compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
+    # Delta's 50 tasks for the state of a table take five times as long, if the table is small.
+    if spark.conf.get(_STATE_TASKS, None) is None:
+        spark.conf.set(_STATE_TASKS, str(max(2, os.cpu_count() or 2)))
+    return spark
+
+
+_STATE_TASKS = "spark.databricks.delta.snapshotPartitions"
 
 
 @contextmanager
