@@ -156,6 +156,17 @@ def test_conf_is_set(table: Table) -> None:
     table.spark.conf.unset("spark.x")
 
 
+def test_the_state_of_a_table_is_read_in_few_tasks(table: Table) -> None:
+    table.create()
+    conf, key = table.spark.conf, "spark.databricks.delta.snapshotPartitions"
+    before = conf.get(key, None)
+    for wanted in ("7", None):
+        conf.unset(key) if wanted is None else conf.set(key, wanted)
+        assert run("is-enabled", table.name).exit_code == 0
+        assert conf.get(key) == (wanted or str(max(2, os.cpu_count() or 2)))
+    conf.unset(key) if before is None else conf.set(key, before)
+
+
 def test_a_folder_of_the_name(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,7 +193,7 @@ def test_prove_brings_the_readers_of_its_session(
     table.create_with("(1, 'x'), (2, NULL)", "a INT, b STRING")
     publish(table.spark, table.name)
     command = installed.bin / "iceberg-writer-compat"
-    shown = run(command, "prove", table.folder, "--output", "json", cwd=tmp_path)
+    shown = run(command, "prove", table.folder, "--format", "json", cwd=tmp_path)
     proof = Proof.from_json(shown)
     assert proof.proven
     used = {reader.name for reader in proof.readers if reader.library is not None}

@@ -22,6 +22,7 @@ import org.apache.iceberg.{
   TableMetadata,
   TableOperations
 }
+import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 
 import java.nio.charset.StandardCharsets.UTF_8
@@ -375,10 +376,13 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     }
   }
 
-  // Of a snapshot of the wrong time Iceberg's library says that its log is not sorted.
+  // Of a snapshot of the wrong time Iceberg's library says that its log is not sorted. A refusal of
+  // this project says itself what is wrong.
   private def offTime(change: UpdateTableRequest, refused: Throwable): Throwable = {
     val now = Instant.now()
+    val isOwn = refused.getCause.isInstanceOf[IcebergWriterCompatException]
     snapshots(change)
+      .filterNot(_ => isOwn)
       .map(snapshot => Instant.ofEpochMilli(snapshot.timestampMillis))
       .find(Duration.between(_, now).abs.compareTo(MostOffTime) > 0)
       .fold(refused) { time =>
@@ -386,9 +390,10 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
           refused,
           "A snapshot is of %s, and the clock of the server says %s. They may differ by a minute, so " +
             "nothing was committed. Set the clock that is wrong; if the commit has taken so long, make " +
-            "it again",
+            "it again. What Iceberg's library says: %s",
           time,
-          now
+          now,
+          refused.getMessage
         )
       }
   }
