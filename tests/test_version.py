@@ -34,6 +34,7 @@ def test_jar() -> None:
     delta = metadata.version("delta-spark")
     (iceberg,) = (jar.parent / "iceberg").glob("iceberg-core-*.jar")
     (sqlite,) = (jar.parent / "iceberg").glob("sqlite-jdbc-*.jar")
+    (runtime,) = (jar.parent / "readers").glob("iceberg-spark-runtime-*.jar")
     assert properties(jar) == {
         "version": VERSION,
         "spark": line,
@@ -41,6 +42,7 @@ def test_jar() -> None:
         "testedDeltas": ",".join(_jars.tested_deltas(line)),
         "iceberg": iceberg.stem.removeprefix("iceberg-core-"),
         "sqlite": sqlite.stem.removeprefix("sqlite-jdbc-"),
+        "icebergRuntime": runtime.stem.removesuffix(iceberg.stem.removeprefix("iceberg-core")),
     }
 
 
