@@ -26,7 +26,7 @@ lazy val root = (project in file("."))
 // into the user's own folder, `publish` into `target/maven`.
 val publishAll = taskKey[Unit]("Publishes the jars of all Spark lines to target/maven.")
 
-publishAll := Def.Initialize.joinInitialize(lines.map(_.spark / publish)).join.value
+publishAll := LineProjects.together(lines.map(_.spark / publish)).value
 
 // sbt runs one JVM with tests at a time, and compiles meanwhile.
 val testAll =

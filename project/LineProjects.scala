@@ -74,8 +74,8 @@ object LineProjects {
     )
   }
 
-  // Runs tasks at once as far as their tags allow; fails if one of them has.
-  private def together(tasks: Seq[Def.Initialize[Task[Unit]]]): Def.Initialize[Task[Unit]] =
+  /** Runs tasks at once as far as their tags allow; fails if one of them has. */
+  def together(tasks: Seq[Def.Initialize[Task[Unit]]]): Def.Initialize[Task[Unit]] =
     Def.Initialize.joinInitialize(tasks).join.apply(_.join.map(_ => ()))
 }
 
