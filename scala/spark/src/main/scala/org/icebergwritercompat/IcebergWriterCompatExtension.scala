@@ -31,8 +31,8 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
         )
     }
     LocalDiskLogStore.install(SparkEnv.get.conf)
-    // These run before Spark resolves names; the rule has nothing to do with hints.
-    extensions.injectHintResolutionRule(new ProcedureCatalogRule(_))
+    val isHive = SparkEnv.get.conf.get("spark.sql.catalogImplementation", "") == "hive"
+    ProcedureCatalogRule.inject(extensions, isHive)
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))
