@@ -41,45 +41,29 @@ class ToDo:
         return _text.to_do(self)
 
 
-# The kinds of steps, in the order in which they are run.
-_ORDER: tuple[RemedyKind, ...] = (
-    "properties",
-    "default",
-    # A constraint would keep its column from being changed.
-    "constraint",
-    "nulls",
-    "change",
-    "type",
-    "rows",
-    "look",
-    # Statements before this one use the old names.
-    "rename",
-    "purge",
-    "drop-feature",
-    # Delta may refuse it until some time has passed.
-    "drop-feature-later",
-    "copy",
-    "enable",
-    "metadata",
-)
-
+# What the kinds of steps do, in the order in which they are run.
 _WHAT: dict[RemedyKind, str] = {
     "properties": "Set properties of the table",
     "default": "Drop the defaults of columns",
+    # A constraint would keep its column from being changed.
     "constraint": "Drop constraints",
     "nulls": "Let columns have nulls",
     "change": "Change the table",
     "type": "Change the types of columns",
     "rows": "Change the rows",
     "look": "Find out which commit wrote it; no statement brings the values back",
+    # Statements before this one use the old names.
     "rename": "Rename columns",
     "purge": "Write the files with deleted rows anew",
     "drop-feature": "Drop table features",
+    # Delta may refuse it until some time has passed.
     "drop-feature-later": "Drop table features that Delta keeps for a time",
     "copy": "Copy the rows into a new table, which has the feature",
     "enable": "Switch the feature on",
     "metadata": "Fix the published metadata",
 }
+_ORDER = tuple(_WHAT)
+
 _NOTES: dict[RemedyKind, str] = {
     "drop-feature-later": "Delta drops these features only if no version of the retention period, "
     "by default 24 hours, has used them. If it refuses, run this step again after that time."

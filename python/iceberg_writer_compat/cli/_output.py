@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 from rich.console import Console
@@ -20,12 +20,6 @@ Run: TypeAlias = Callable[..., int]
 
 _STANDARD_OUTPUT = "-"
 _FORMATS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html"}
-
-
-class Result(Protocol):
-    """What a command has found out."""
-
-    def to_json(self) -> str: ...
 
 
 @dataclass(frozen=True)
