@@ -164,6 +164,10 @@ def test_the_state_of_a_table_is_read_in_few_tasks(table: Table) -> None:
         conf.unset(key) if wanted is None else conf.set(key, wanted)
         assert run("is-enabled", table.name).exit_code == 0
         assert conf.get(key) == (wanted or str(max(2, os.cpu_count() or 2)))
+    # The server, which is refused here after the session is there, has a number of its own.
+    conf.unset(key)
+    assert run("serve", "--host", "0.0.0.0").exit_code != 0
+    assert conf.get(key, None) is None
     conf.unset(key) if before is None else conf.set(key, before)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import click
 from py4j.protocol import Py4JError
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import iceberg_writer_compat as compat
 from iceberg_writer_compat import _jvm
 from iceberg_writer_compat.cli._configuration import settings_of_file
-from iceberg_writer_compat.cli._output import spinning
+from iceberg_writer_compat.cli._output import Run, spinning
 from iceberg_writer_compat.session import add_readers
 
 REFUSED = 1
@@ -68,9 +68,6 @@ def _setting(entry: str) -> tuple[str, str]:
     if not key or not equals:
         raise click.BadParameter(f"{entry!r} is not KEY=VALUE.", param_hint="--conf")
     return key, value
-
-
-Run: TypeAlias = Callable[..., int]
 
 
 def command(name: str, *examples: str) -> Callable[[Run], click.Command]:
@@ -224,7 +221,17 @@ def is_refusal(condition: str | None) -> bool:
     return (condition or "").startswith("DELTA_ICEBERG_WRITER_COMPAT_VIOLATION")
 
 
-def session(settings: dict[str, str], *, readers: bool = False) -> SparkSession:
+def session(
+    settings: dict[str, str], *, readers: bool = False, few_tasks: bool = True
+) -> SparkSession:
+    """The session of a command.
+
+    Args:
+        settings: What --conf says.
+        readers: Whether Iceberg's own readers are needed.
+        few_tasks: Whether the state of a table is read in as many tasks as there are cores. Delta's
+            50 take five times as long, if the table is small.
+    """
     defaults = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     configured = settings_of_file(_of(click.get_current_context()).get("profile"))
     builder = SparkSession.builder.appName("iceberg-writer-compat")
@@ -234,8 +241,7 @@ def session(settings: dict[str, str], *, readers: bool = False) -> SparkSession:
         add_readers(builder)
     with progress("starting Spark"), _quiet_jvm():
         spark = compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
-    # Delta's 50 tasks for the state of a table take five times as long, if the table is small.
-    if spark.conf.get(_STATE_TASKS, None) is None:
+    if few_tasks and spark.conf.get(_STATE_TASKS, None) is None:
         spark.conf.set(_STATE_TASKS, str(max(2, os.cpu_count() or 2)))
     return spark
 

@@ -330,7 +330,8 @@ def serve(
         raise click.UsageError("The token is empty.")
     asked = threading.Event()
     before = [signal.signal(kind, lambda *_: asked.set()) for kind in _STOPPING]
-    spark = session(settings)
+    # The server has a number of its own.
+    spark = session(settings, few_tasks=False)
     try:
         with serving.started(
             spark, host, port, token, tls_cert, tls_key, paths, row_level_deletes, prints=True
