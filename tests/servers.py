@@ -59,13 +59,18 @@ def free_port() -> int:
         return port
 
 
+def is_listening(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if server.poll() is not None:
             break
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if is_listening(port):
+            return
         time.sleep(0.2)
     pytest.fail(f"The server did not start:\n{log.read_text()[-4000:]}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pyspark
 import pytest
 
 from conftest import Script, environment, to_be_killed
+from servers import free_port, is_listening
 
 _HOME = Path(pyspark.__file__).parent
 
@@ -47,9 +47,7 @@ def _running(folder: Path, name: str, *arguments: str) -> Iterator[None]:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
     """A master and two workers with one core each; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with ExitStack() as programs:
         deploy = "org.apache.spark.deploy"
         host = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -68,9 +66,8 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
 def _await(port: int) -> None:
     for _ in range(600):
-        with socket.socket() as asking:
-            if asking.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if is_listening(port):
+            return
         time.sleep(0.1)
     raise AssertionError(f"nobody listens on {port}")
 
