@@ -29,6 +29,7 @@ class ElsewhereAbstractFileSystem(
     if (new java.io.File(to.toUri.getPath).exists)
       throw new FileAlreadyExistsException(to.toString)
     super.renameInternal(from, to)
+    ElsewhereFileSystem.created(to)
   }
 }
 
@@ -40,4 +41,17 @@ object ElsewhereFileSystem {
     "fs.AbstractFileSystem.elsewhere.impl" -> classOf[ElsewhereAbstractFileSystem].getName,
     "spark.icebergWriterCompat.exclusive.elsewhere" -> "rename"
   )
+
+  private var awaited = Option.empty[(String, () => Unit)]
+
+  /** Does something once, in the thread that renames a file to this name, right after it. */
+  def after(name: String)(action: => Unit): Unit = synchronized {
+    awaited = Some(name -> (() => action))
+  }
+
+  private[testing] def created(file: Path): Unit =
+    awaited.filter(_._1 == file.getName).foreach { case (_, action) =>
+      awaited = None
+      action()
+    }
 }

@@ -15,6 +15,7 @@ import org.apache.iceberg.rest.responses.{ConfigResponse, ErrorResponse, LoadTab
 import org.apache.iceberg.rest.{CatalogHandlers, RESTSerializers}
 
 import java.net.InetSocketAddress
+import java.util.concurrent.atomic.AtomicReference
 import java.util.concurrent.{ExecutorService, Executors}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -49,6 +50,11 @@ final class RestCatalogServer(
 
   /** Where clients find it. */
   val uri: String = s"http://127.0.0.1:${server.getAddress.getPort}"
+
+  private val awaited = new AtomicReference[Option[() => Unit]](None)
+
+  /** Does something once, after the next commit to a table and before its answer. */
+  def afterCommit(action: => Unit): Unit = awaited.set(Some(() => action))
 
   override def close(): Unit = {
     server.stop(0)
@@ -112,11 +118,13 @@ final class RestCatalogServer(
           CatalogHandlers.loadTable(catalog, TableIdentifier.of(namespace, name), SnapshotMode.ALL)
         )
       case ("POST", Seq("namespaces", namespace, "tables", name)) =>
-        CatalogHandlers.updateTable(
+        val answer = CatalogHandlers.updateTable(
           catalog,
           TableIdentifier.of(namespace, name),
           read(classOf[UpdateTableRequest])
         )
+        awaited.getAndSet(None).foreach(_())
+        answer
       case ("DELETE", Seq("namespaces", namespace, "tables", name)) =>
         CatalogHandlers.dropTable(catalog, TableIdentifier.of(namespace, name))
         null

@@ -2,7 +2,7 @@ package org.icebergwritercompat.iceberg.publish
 
 import org.apache.hadoop.fs.Path
 import org.apache.iceberg._
-import org.apache.iceberg.exceptions.ValidationException
+import org.apache.iceberg.exceptions.{CommitFailedException, ValidationException}
 import org.icebergwritercompat.iceberg.manifest.{
   DataFileBuilder,
   FileCheck,
@@ -178,7 +178,7 @@ final class IcebergPublisher(
       totals: FileTotals,
       check: FileCheck = FileCheck.none
   ): Option[Published] = {
-    val base = operations.current()
+    val base = before(commit.version.number)
     val defined = definedBy(definition, base)
     // The manifests of an Iceberg client are taken as they are, without decoding the files.
     if (commit.client.isDefined) commit.added.foreach(check(_))
@@ -296,7 +296,7 @@ final class IcebergPublisher(
       common: Option[CommitMark] = None,
       check: FileCheck = FileCheck.none
   ): Published = {
-    val base = operations.current()
+    val base = before(version.number + 1)
     val defined = definer.define(Some(base), definition)
     val prepared = step.steppedBack(base, defined, common)
     val staged = new StagedOperations(MetadataTimes.withoutPast(prepared), operations)
@@ -332,9 +332,21 @@ final class IcebergPublisher(
 
   /** Publishes a version that has the files of the version before. */
   def recordVersion(version: DeltaVersion, definition: Option[TableDefinition]): Published = {
-    val base = operations.current()
+    val base = before(version.number)
     step.commit(Some(base), definedBy(definition, base), None, version)
     Published.nothing
+  }
+
+  /**
+   * What is published, which has an older version than this one. What was seen is read again after
+   * an own commit, and by then another publisher may have published more.
+   */
+  private def before(version: Long): TableMetadata = {
+    val published = publishedVersion.filter(_ >= version)
+    published.foreach { newer =>
+      throw new CommitFailedException("Version %s of %s is published by now", newer, name)
+    }
+    operations.current()
   }
 
   private def definedBy(

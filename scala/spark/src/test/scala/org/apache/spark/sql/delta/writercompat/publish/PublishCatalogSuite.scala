@@ -131,6 +131,22 @@ class PublishCatalogSuite extends PublishedSuite with BeforeAndAfterAll {
     }
   }
 
+  test("a publisher that is overtaken right after its commit publishes nothing twice") {
+    in(kinds.toMap.apply("REST")()) {
+      val table = created()
+      insert(table, 0)
+      publish(table)
+      (1 to 4).foreach(insert(table, _))
+      var other = 0
+      rest.afterCommit { other = publish(table).get("snapshots").asInt }
+      val own = publish(table).get("snapshots").asInt
+      assert((own, other) == ((1, 3)))
+      assertPublished(table)
+      assert(snapshots(table).map(_.summary.get("delta-version").toLong) == (1L to 5L))
+      assert(snapshots(table).map(_.summary.get("added-data-files").toInt) == Seq.fill(5)(1))
+    }
+  }
+
   kinds.foreach { case (kind, settings) =>
     test(s"$kind: the catalog's table is what each commit made, in one line of metadata") {
       in(settings()) {

@@ -375,6 +375,37 @@ class PublishSuite extends PublishedSuite {
     }
   }
 
+  Seq("INSERT INTO %s VALUES (9, 'z')", "DELETE FROM %s WHERE id = 0").foreach { statement =>
+    test(
+      s"a publisher overtaken before it has written the hint publishes nothing twice: $statement"
+    ) {
+      withConf(ElsewhereFileSystem.confs: _*) {
+        val folder = SharedSpark.freshFolder()
+        val table = TestTable(s"delta.`elsewhere:$folder`", folder)
+        numbers(table, "PARTITIONED BY (name)")
+        sql(s"INSERT INTO ${table.name} VALUES (0, 'a')")
+        publish(table)
+        sql(s"INSERT INTO ${table.name} VALUES (1, 'b')")
+        sql(statement.format(table.name))
+        sql(s"INSERT INTO ${table.name} VALUES (2, 'b')")
+        var other = 0
+        ElsewhereFileSystem.after("v2.metadata.json") {
+          other = publish(table).get("snapshots").asInt
+        }
+        val own = publish(table).get("snapshots").asInt
+        assert((own, other) == ((1, 2)))
+        assertPublished(table)
+        assert(snapshots(table).map(_.summary.get("delta-version").toLong) == (1L to 4L))
+        snapshots(table).foreach { snapshot =>
+          val version = snapshot.summary.get("delta-version")
+          val seen = spark.read.format("delta").option("versionAsOf", version).table(table.name)
+          assert(inIceberg(table, Some(snapshot.snapshotId)) == inDelta(seen))
+        }
+        assert(Files.readString(hint(table)) == "4")
+      }
+    }
+  }
+
   test("Delta's log store is asked for no file outside of the log") {
     withConf(ElsewhereFileSystem.confs: _*) {
       val folder = SharedSpark.freshFolder()
