@@ -74,11 +74,19 @@ final class LoggedTable(val folder: Path) {
 
   /** The `add` actions of the files that are live. */
   lazy val liveFiles: Map[Path, JsonNode] =
-    versions.iterator.flatMap(entries).foldLeft(Map.empty[Path, JsonNode]) {
-      case (live, ("add", add))       => live + (pathOf(add) -> add)
-      case (live, ("remove", remove)) => live - pathOf(remove)
-      case (live, _)                  => live
-    }
+    filesAt.foldLeft(Map.empty[Path, JsonNode])((_, at) => at)
+
+  /** The same of each version, in order. */
+  def filesAt: Iterator[Map[Path, JsonNode]] =
+    versions.iterator
+      .scanLeft(Map.empty[Path, JsonNode]) { (before, version) =>
+        entries(version).foldLeft(before) {
+          case (live, ("add", add))       => live + (pathOf(add) -> add)
+          case (live, ("remove", remove)) => live - pathOf(remove)
+          case (live, _)                  => live
+        }
+      }
+      .drop(1)
 
   /** The files that the log had before the feature was on, which keep the names they have. */
   lazy val filesBefore: Set[Path] = versions

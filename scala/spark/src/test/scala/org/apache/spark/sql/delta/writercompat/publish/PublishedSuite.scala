@@ -1,7 +1,16 @@
 package org.apache.spark.sql.delta.writercompat.publish
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import org.apache.iceberg.{BaseTable, DataFiles, FileFormat, Schema, Snapshot, Table, TableMetadata}
+import org.apache.iceberg.{
+  BaseTable,
+  DataFiles,
+  FileFormat,
+  Schema,
+  Snapshot,
+  Table,
+  TableMetadata,
+  TableScan
+}
 import org.apache.iceberg.data.{IcebergGenerics, Record}
 import org.apache.iceberg.hadoop.HadoopTables
 import org.apache.iceberg.types.Types
@@ -103,13 +112,28 @@ abstract class PublishedSuite extends TableSuite {
     assert(current.lastColumnId == maxColumnId(table))
     assert(current.property("delta-version", "") == table.log.version.toString)
     assert(status(table).get("lag").asLong == 0)
-    val files = Using.resource(iceberg(table).newScan().planFiles()) { tasks =>
-      tasks.asScala.map(task => URI.create(encoded(task.file.location)).getPath).toSeq
-    }
-    assert(files.toSet == table.log.liveFiles.keySet.map(_.toString))
-    assert(files.distinct == files)
-    ()
+    assert(filesOf(iceberg(table).newScan()) == sorted(table.log.liveFiles))
+    assertSnapshots(table)
   }
+
+  /** Each snapshot has the files of its version, once, as far as the log still has the version. */
+  private def assertSnapshots(table: TestTable): Unit = {
+    val published = iceberg(table)
+    val snapshots = published.snapshots.asScala.toSeq.groupBy(_.summary.get("delta-version"))
+    table.log.filesAt.zipWithIndex.foreach { case (files, version) =>
+      snapshots.getOrElse(version.toString, Nil).foreach { snapshot =>
+        val found = filesOf(published.newScan().useSnapshot(snapshot.snapshotId))
+        assert(found == sorted(files), s"(version $version)")
+      }
+    }
+  }
+
+  private def filesOf(scan: TableScan): Seq[String] = Using.resource(scan.planFiles()) { tasks =>
+    tasks.asScala.map(task => URI.create(encoded(task.file.location)).getPath).toSeq.sorted
+  }
+
+  private def sorted(files: Map[Path, JsonNode]): Seq[String] =
+    files.keys.map(_.toString).toSeq.sorted
 
   /**
    * Makes all that is published older, or of the future, as a writer with another clock leaves it.
