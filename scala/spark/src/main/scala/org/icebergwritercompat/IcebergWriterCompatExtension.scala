@@ -1,6 +1,6 @@
 package org.icebergwritercompat
 
-import org.apache.spark.{SparkConf, SparkEnv}
+import org.apache.spark.SparkConf
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.delta.writercompat.guard.{ExplainedCommands, StatementChecks}
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
@@ -30,7 +30,7 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
           e
         )
     }
-    addSettings(SparkEnv.get.conf)
+    addSettings(WriterCompatHooks.settings)
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))
