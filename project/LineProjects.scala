@@ -201,6 +201,8 @@ object Layers {
     libraryDependencies += "org.apache.iceberg" % "iceberg-data" % iceberg % Provided intransitive (),
     libraryDependencies += "org.apache.iceberg" % "iceberg-parquet" % iceberg % Test intransitive (),
     libraryDependencies ++= postgres,
+    libraryDependencies += ("org.apache.spark" %% "spark-hive" % l.hive % Test)
+      .excludeAll(ExclusionRule("org.apache.spark")),
     libraryDependencies += "org.apache.parquet" % "parquet-avro" % "1.16.0" % Test intransitive (),
     libraryDependencies ++= l.icebergRuntime.map { name =>
       "org.apache.iceberg" % name % iceberg % TestReaders intransitive ()

@@ -7,6 +7,9 @@ import sbt._
  *   the Spark release the jar is compiled and tested against
  * @param scala
  *   the Scala release that Spark line is built with
+ * @param hive
+ *   the release of `spark-hive`, for tests: the newest in Maven Central whose sources are those of
+ *   `spark`
  * @param icebergRuntime
  *   Iceberg's own connector for this line, if there is one: `prove` reads published tables with it
  * @param suites
@@ -18,8 +21,9 @@ import sbt._
 final case class SparkLine(
     spark: String,
     scala: String,
+    hive: String,
     icebergRuntime: Option[String] = None,
-    suites: Seq[String] = Seq("*SmokeSuite"),
+    suites: Seq[String] = Seq("*SmokeSuite", "*SessionsSuite"),
     s3: Option[S3Client] = None
 ) {
 
@@ -56,12 +60,13 @@ object SparkLine {
   /** The SQLite driver for a JDBC catalog that is a file. */
   val sqlite = "3.54.1.0"
 
-  val spark40: SparkLine = SparkLine(spark = "4.0.4", scala = "2.13.17")
+  val spark40: SparkLine = SparkLine(spark = "4.0.4", scala = "2.13.17", hive = "4.0.2")
 
   val spark41: SparkLine =
     SparkLine(
       spark = "4.1.3",
       scala = "2.13.17",
+      hive = "4.1.1",
       icebergRuntime = Some("iceberg-spark-runtime-4.1_2.13"),
       s3 = Some(S3Client(hadoop = "3.4.2", sdk = "2.29.52"))
     )
@@ -71,7 +76,8 @@ object SparkLine {
     SparkLine(
       spark = "4.2.0",
       scala = "2.13.18",
-      suites = Seq("*SmokeSuite", "*KernelConnectorSuite")
+      hive = "4.2.0",
+      suites = Seq("*SmokeSuite", "*SessionsSuite", "*KernelConnectorSuite")
     )
 
   val all: Seq[SparkLine] = Seq(spark40, spark41, spark42)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import SparkSession
@@ -69,6 +70,17 @@ assert (
 assert configure_spark_with_iceberg_writer_compat(local_builder(warehouse)).getOrCreate() is spark
 
 spark.stop()
+# What a program in Scala gives to a builder is applied before there is a Spark context.
+jvm: Any = spark._jvm
+extension = jvm.org.icebergwritercompat.IcebergWriterCompatExtension()
+try:
+    jvm.org.apache.spark.sql.SparkSession.builder().withExtensions(extension).getOrCreate()
+except UnsupportedOperationException as error:
+    assert error.getCondition() == "ICEBERG_WRITER_COMPAT_NOT_INSTALLED.NO_SPARK_CONTEXT"
+    assert str(error).endswith(f"Use: spark.sql.extensions={DELTA_EXTENSION},{OWN_EXTENSION}")
+else:
+    raise AssertionError("withExtensions was not refused")
+
 spark = configure_spark_with_iceberg_writer_compat(local_builder(warehouse)).getOrCreate()
 assert_guarded(spark, "restarted")
 

@@ -1,15 +1,15 @@
 package org.icebergwritercompat
 
-import org.apache.spark.SparkEnv
+import org.apache.spark.SparkConf
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.delta.writercompat.guard.{ExplainedCommands, StatementChecks}
 import org.apache.spark.sql.delta.writercompat.install.WriterCompatHooks
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.sql.{
   ColumnMappingByIdRule,
-  ProcedureCatalogRule,
   PublishOptionsRule,
-  ReportFunctions
+  ReportFunctions,
+  WriterCompatProcedures
 }
 
 /**
@@ -30,13 +30,25 @@ final class IcebergWriterCompatExtension extends (SparkSessionExtensions => Unit
           e
         )
     }
-    LocalDiskLogStore.install(SparkEnv.get.conf)
-    val isHive = SparkEnv.get.conf.get("spark.sql.catalogImplementation", "") == "hive"
-    ProcedureCatalogRule.inject(extensions, isHive)
+    addSettings(WriterCompatHooks.settings)
     extensions.injectResolutionRule(new ColumnMappingByIdRule(_))
     extensions.injectResolutionRule(_ => PublishOptionsRule)
     extensions.injectCheckRule(new StatementChecks(_))
     extensions.injectPlannerStrategy(_ => ExplainedCommands)
     ReportFunctions.all.foreach(extensions.injectTableFunction)
+  }
+
+  /**
+   * Adds to the settings that each session of the Spark context begins with, and comes back to
+   * after RESET. Spark reads them when the first session is used, which is after its extensions.
+   */
+  private def addSettings(conf: SparkConf): Unit = {
+    LocalDiskLogStore.install(conf)
+    WriterCompatProcedures.install(conf)
+    // Delta needs both for columns that are mapped by their ids. It sets them when a session begins,
+    // and RESET would take them away.
+    Seq("read", "write").foreach { kind =>
+      conf.set(s"spark.sql.parquet.fieldId.$kind.enabled", "true")
+    }
   }
 }

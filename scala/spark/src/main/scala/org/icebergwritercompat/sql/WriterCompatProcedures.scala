@@ -1,5 +1,6 @@
 package org.icebergwritercompat.sql
 
+import org.apache.spark.SparkConf
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
 import org.apache.spark.sql.connector.catalog.{Identifier, ProcedureCatalog}
@@ -40,4 +41,17 @@ final class WriterCompatProcedures extends ProcedureCatalog {
 
   private def isOwn(namespace: Array[String]): Boolean =
     namespace.toSeq.map(_.toLowerCase(Locale.ROOT)) == Seq(Procedures.namespace)
+}
+
+/** How sessions get the catalog of the procedures. */
+object WriterCompatProcedures {
+
+  /** Makes it a catalog of all sessions, unless they have another of this name. */
+  def install(conf: SparkConf): Unit = {
+    conf.setIfMissing(
+      s"spark.sql.catalog.${Procedures.catalog}",
+      classOf[WriterCompatProcedures].getName
+    )
+    ()
+  }
 }

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.sql
 
+import org.apache.spark.{SparkConf, SparkException}
 import org.apache.spark.sql.{AnalysisException, Row}
 import org.apache.spark.sql.delta.writercompat.{OnThread, TableSuite}
 import org.icebergwritercompat.IcebergWriterCompat
@@ -295,8 +296,12 @@ class ProceduresSuite extends TableSuite {
     assert(status(session) > 0)
     val own = spark.newSession()
     own.conf.set(key, "no.such.Catalog")
-    own.sql("SELECT 1").collect()
-    assert(own.conf.get(key) == "no.such.Catalog")
+    assert(intercept[SparkException](status(own)).getMessage.contains("no.such.Catalog"))
+    own.sql(s"RESET $key")
+    assert(status(own) > 0)
+    val configured = new SparkConf(false).set(key, "my.Catalog")
+    WriterCompatProcedures.install(configured)
+    assert(configured.get(key) == "my.Catalog")
     val procedures = spark.sql("SHOW PROCEDURES IN iceberg_writer_compat.system").collect()
     assert(
       procedures.map(_.getAs[String]("procedure_name")).toSeq.sorted == Procedures.all

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.delta.writercompat.install
 
-import org.apache.spark.SPARK_VERSION
+import org.apache.spark.{SPARK_VERSION, SparkConf, SparkEnv}
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.writercompat.feature.{
   FeatureRegistry,
@@ -49,6 +49,11 @@ object WriterCompatHooks {
       installed = true
     }
   }
+
+  /** The settings of the Spark context, which its sessions begin with. */
+  def settings: SparkConf = Option(SparkEnv.get)
+    .map(_.conf)
+    .getOrElse(throw notInstalled("NO_SPARK_CONTEXT", Map("extensions" -> extensions)))
 
   /** Fails if the guard is not installed, because no session of this JVM has the extension. */
   def require(): Unit =
