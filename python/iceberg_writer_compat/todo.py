@@ -196,10 +196,10 @@ def _switching_on(report: Report, findings: Sequence[Finding]) -> ToDo:
     """The last step: one call with the options of all findings that it fixes."""
     rewrite = any(finding.severity == "warning" for finding in findings)
     what = _WHAT["enable"]
-    if rewrite and report.facts.enabling.files_to_rewrite:
-        what += "; files that cannot be kept are rewritten"
-    elif rewrite:
+    if rewrite and report.facts.enabling.types_only:
         what += "; types of columns change, and no data file is written"
+    elif rewrite:
+        what += "; files that cannot be kept are rewritten"
     calls = [f.remedy for f in findings if _kind(f) == "enable"]
     if calls:
         remedy = _call(list(dict.fromkeys(calls)), rewrite)
