@@ -198,7 +198,7 @@ final class TableInspector(spark: SparkSession) {
       Facts(
         seen.protocol.minReaderVersion,
         seen.protocol.minWriterVersion,
-        FeatureFacts.of(spark, seen.protocol, seen.metadata, state.contract, profile),
+        FeatureFacts.of(spark, seen.protocol, seen.metadata, state, profile),
         seen.metadata.columnMappingMode.name,
         state.maxColumnId,
         state.partitionColumns,
