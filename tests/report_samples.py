@@ -103,6 +103,7 @@ def facts(**changes: Any) -> Json:
             "files_to_rewrite": 0,
             "bytes_to_rewrite": 0,
             "exact": True,
+            "types_only": False,
         },
     }
     return complete(Facts, known | changes)
@@ -285,6 +286,7 @@ def planned() -> Json:
             ],
             "files_to_rewrite": 3,
             "bytes_to_rewrite": 2048,
+            "types_only": False,
             "remedies": [remedy("ALTER TABLE db.t DROP CONSTRAINT c", "constraint")],
         },
     )

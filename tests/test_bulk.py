@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import oracle
@@ -22,7 +23,6 @@ from iceberg_writer_compat import (
     JournalError,
     Reports,
     TableProgress,
-    UnreadableTableError,
     cli,
     enable_all,
     is_iceberg_writer_compat_enabled,
@@ -252,12 +252,12 @@ def test_what_is_asked_wrongly(spark: SparkSession) -> None:
         enable_all(spark, "t")
     with pytest.raises(ValueError, match="parallelism must be at least 1"):
         enable_all(spark, [], parallelism=0)
-    with pytest.raises(UnreadableTableError, match="no_such_catalog"):
+    with pytest.raises(AnalysisException, match="no_such_catalog"):
         enable_all(spark, catalog="no_such_catalog")
 
 
 def test_a_schema_is_no_catalog(spark: SparkSession, schema: str) -> None:
-    with pytest.raises(UnreadableTableError, match=schema):
+    with pytest.raises(AnalysisException, match=schema):
         tables_in(spark, catalog=schema)
 
 

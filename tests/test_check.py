@@ -176,7 +176,12 @@ def test_what_to_do_about_an_empty_table_is_enough(table: Table) -> None:
 def test_a_version(table: Table) -> None:
     table.spark.sql(f"CREATE TABLE {table} (a INT) USING delta")
     table.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = 'true')")
-    assert not check(table.spark, table.name, version=0).enabled
+    old = check(table.spark, table.name, version=0)
+    assert not old.enabled
+    # A statement would change the newest version.
+    assert old.findings and not any(finding.fix for finding in old.findings)
+    assert old.to_do == ()
+    assert "Version 0 is not the newest; look at that one, 1," in old.facts.enabling.reason
     latest = check(table.spark, table.name)
     assert latest.compliant
     assert latest.version is not None
@@ -300,6 +305,42 @@ def test_a_table_that_does_not_exist(untouched: Table) -> None:
     selected = f"CREATE TABLE {name} USING delta {properties} AS SELECT 1 AS a"
     assert would_break(spark, selected).compliant
     assert not spark.catalog.tableExists(name)
+
+
+def test_what_delta_does_not_make_or_change_is_not_run(untouched: Table) -> None:
+    spark, name = untouched.spark, f"{untouched}_parquet"
+    spark.sql(f"CREATE TABLE {name} (a INT) USING parquet")
+    before = spark.sql(f"DESCRIBE EXTENDED {name}").collect()
+    for statement in (
+        f"ALTER TABLE {name} ADD COLUMN b INT",
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('a' = 'b')",
+        f"COMMENT ON TABLE {name} IS 'c'",
+        f"CREATE TABLE {name}_new (a INT) USING parquet",
+        f"CREATE TABLE {name}_new (a INT)",
+        f"CREATE TABLE {name}_new USING csv AS SELECT 1 AS a",
+        f"CREATE OR REPLACE TABLE {name} (b INT) USING parquet",
+    ):
+        with pytest.raises(PySparkException) as refused:
+            would_break(spark, statement)
+        assert refused.value.getCondition() == "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE"
+        assert not spark.catalog.tableExists(f"{name}_new")
+        assert spark.sql(f"DESCRIBE EXTENDED {name}").collect() == before
+    spark.sql(f"DROP TABLE {name}")
+
+
+def test_what_to_do_on_a_table_without_the_feature(table: Table) -> None:
+    table.spark.sql(f"CREATE TABLE {table} (a INT) USING delta")
+    statement = f"ALTER TABLE {table} ADD COLUMN n SMALLINT"
+    report = would_break(table.spark, statement)
+    (step,) = report.to_do
+    types = "types of columns change, and no data file is written"
+    assert step.what == f"Switch the feature on; {types}"
+    table.spark.sql(statement)
+    for offered in step.remedy.sql:
+        table.spark.sql(offered)
+    assert check(table.spark, table.name).compliant
+    created = would_break(table.spark, f"CREATE TABLE {table}_new (a INT) USING delta")
+    assert {step.what for step in created.to_do} <= {"Run this instead"}
 
 
 def test_schemas(untouched: Table) -> None:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,14 +157,18 @@ def test_conf_is_set(table: Table) -> None:
     table.spark.conf.unset("spark.x")
 
 
-def test_the_state_of_a_table_is_read_in_few_tasks(table: Table) -> None:
+def test_the_state_of_a_table_is_read_in_few_tasks(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The session may run elsewhere.
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
     table.create()
     conf, key = table.spark.conf, "spark.databricks.delta.snapshotPartitions"
     before = conf.get(key, None)
     for wanted in ("7", None):
         conf.unset(key) if wanted is None else conf.set(key, wanted)
         assert run("is-enabled", table.name).exit_code == 0
-        assert conf.get(key) == (wanted or str(max(2, os.cpu_count() or 2)))
+        assert conf.get(key) == (wanted or str(table.spark.sparkContext.defaultParallelism))
     # The server, which is refused here after the session is there, has a number of its own.
     conf.unset(key)
     assert run("serve", "--host", "0.0.0.0").exit_code != 0
@@ -187,6 +192,41 @@ def test_a_folder_of_the_name(
             assert result.exit_code == 2
             assert result.stderr.endswith(f"Give its path: {folder}\n")
     assert run("check", "d4").stderr.endswith("or in iceberg-writer-compat.toml.\n")
+    assert run("check", "d4", "db.d5").stderr.count("is in memory") == 1
+
+
+def test_a_folder_that_is_written_as_no_name(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table.spark.sql(f"CREATE TABLE delta.`{tmp_path}/my table` (a INT) USING delta")
+    for command in ("is-enabled", "check", "status", "publish"):
+        result = run(command, "my table")
+        assert result.exit_code == 2
+        assert "'my table' is not the name or path of a table." in result.stderr
+        assert "Write `my table` for a name, or ./my table for a path." in result.stderr
+        assert result.stderr.endswith("Give its path: './my table'\n")
+    assert run("is-enabled", tmp_path / "my table").exit_code == 1
+    assert "Give its path" not in run("check", "your table").stderr
+
+
+def test_a_schema_of_another_session(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    schema = f"empty_{uuid.uuid4().hex}"
+    spark.sql(f"CREATE SCHEMA {schema}")
+    try:
+        for command in ("check", "enable"):
+            for name in (schema, "no_such_schema"):
+                result = run(command, "--schema", name)
+                assert result.exit_code == 2
+                assert result.stderr.endswith("or in iceberg-writer-compat.toml.\n")
+    finally:
+        spark.sql(f"DROP SCHEMA {schema}")
+    spark.sql(f"CREATE TABLE delta.`{tmp_path}/spark-warehouse/shop.db/t` (a INT) USING delta")
+    result = run("check", "--schema", "shop")
+    assert result.stderr.endswith("Give their paths: ./spark-warehouse/shop.db/*\n")
 
 
 def test_settings_of_a_file(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,12 +562,13 @@ def test_explain_a_condition(table: Table) -> None:
 
 
 def test_explain_needs_no_java(tmp_path: Path) -> None:
-    command = Path(sys.executable).with_name("iceberg-writer-compat")
+    command = [str(Path(sys.executable).with_name("iceberg-writer-compat"))]
+    module = [sys.executable, "-m", "iceberg_writer_compat"]
     environment = os.environ | {"JAVA_HOME": str(tmp_path / "no-java"), "PATH": ""}
 
-    def answer(name: str) -> tuple[int, str, str]:
+    def answer(*words: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            [command, "explain", name],
+            words,
             cwd=tmp_path,
             env=environment,
             capture_output=True,
@@ -536,12 +577,16 @@ def test_explain_needs_no_java(tmp_path: Path) -> None:
         )
         return done.returncode, done.stdout, done.stderr
 
-    code, shown, said = answer("C7")
+    code, shown, said = answer(*command, "explain", "C7")
     assert (code, said) == (0, "")
     assert shown.startswith("  C7 ")
-    code, shown, said = answer("Z9")
+    assert answer(*module, "explain", "C7") == (0, shown, "")
+    code, shown, said = answer(*command, "explain", "Z9")
     assert (code, shown) == (2, "")
     assert "Z9" in said and "Traceback" not in said
+    code, shown, said = answer(*command, "check", "t")
+    assert (code, shown) == (2, "")
+    assert said.endswith(f"--verbose shows why; JAVA_HOME is {tmp_path / 'no-java'}.\n")
 
 
 def test_progress_is_for_terminals(good: str, table: Table, tmp_path: Path) -> None:

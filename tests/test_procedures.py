@@ -48,6 +48,18 @@ def test_each_has_the_parameters_of_its_function(spark: SparkSession) -> None:
             expected = expected - {"tables", "parallelism"} | {"table"}
         listed = text.split("Parameters: ")[1].split(", ")
         assert {parameter.split(" ")[0] for parameter in listed} == expected
+        for parameter in listed:
+            declared, _, default = parameter.partition(" = ")
+            known = inspect.signature(function).parameters.get(declared.split(" ")[0])
+            # The one table of a call is the first of several here, or may be left out.
+            if default and known is not None:
+                assert default == _as_sql(known.default), f"{name}: {parameter}"
+
+
+def _as_sql(default: object) -> str:
+    if default in (None, ()):
+        return "NULL"
+    return f"'{default}'" if isinstance(default, str) else str(default).lower()
 
 
 def test_it_does_what_the_function_does(table: Table) -> None:

@@ -236,8 +236,8 @@ def test_not_a_delta_table(
         f"{table}_temporary": "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
         str(table.folder): "DELTA_MISSING_DELTA_TABLE",
         str(tmp_path / "missing"): "DELTA_MISSING_DELTA_TABLE",
-        "": "PARSE_EMPTY_STATEMENT",
-        "two words": "PARSE_SYNTAX_ERROR",
+        "": "ICEBERG_WRITER_COMPAT_WRONG_NAME",
+        "two words": "ICEBERG_WRITER_COMPAT_WRONG_NAME",
     }
     before = sorted(table.folder.rglob("*"))
     found: dict[str, str | None] = {}

@@ -444,6 +444,7 @@ def test_what_enabling_takes(verdict: str, exact: bool, text: str) -> None:
         "files_to_rewrite": 1,
         "bytes_to_rewrite": 2048,
         "exact": exact,
+        "types_only": False,
     }
     sample = samples.report(facts=samples.facts(enabling=enabling))
     assert f"  the feature       {text}" in str(Report.from_dict(sample)).splitlines()
@@ -451,7 +452,8 @@ def test_what_enabling_takes(verdict: str, exact: bool, text: str) -> None:
 
 def test_a_table_where_types_alone_change_is_one_commit_away() -> None:
     why = "One commit switches it on: a SMALLINT becomes INT."
-    enabling = samples.facts()["enabling"] | {"verdict": "rewrite", "reason": why}
+    enabling = samples.facts()["enabling"]
+    enabling |= {"verdict": "rewrite", "reason": why, "types_only": True}
     found = samples.finding("C7", "warning", remedy=to_enable(rewrite=True))
     report = off(found, facts=samples.facts(enabling=enabling))
     told = "is off; enabling needs only a metadata commit, in which types change: "

@@ -107,6 +107,36 @@ def test_files_are_written_anew_when_asked(
     assert by_duckdb(duck, location) == rows
 
 
+@pytest.mark.parametrize("has_files", [True, False])
+def test_a_blocked_table_is_told_whether_its_files_will_be_rewritten(
+    table: Table, has_files: bool
+) -> None:
+    table.spark.sql(
+        f"CREATE TABLE {table} (a SMALLINT) USING delta "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
+    if has_files:
+        table.spark.sql(f"INSERT INTO {table} VALUES (1)")
+    last = "files that cannot be kept are rewritten"
+    if not has_files:
+        last = "types of columns change, and no data file is written"
+    files = data_files(table)
+    for report in (
+        check(table.spark, table.name),
+        verify(table.spark, table.name),
+        enable_iceberg_writer_compat(table.spark, table.name, dry_run=True),
+    ):
+        enabling = report.facts.enabling
+        assert (enabling.verdict, enabling.types_only) == ("blocked", not has_files)
+        assert report.to_do[-1].what == f"Switch the feature on; {last}"
+    for step in check(table.spark, table.name).to_do:
+        for statement in step.remedy.sql:
+            table.spark.sql(statement)
+    assert oracle.check(table.folder) == []
+    assert table.rows() == ([(1,)] if has_files else [])
+    assert len(data_files(table) - files) == has_files
+
+
 def test_files_from_before_promotions_are_read_by_others(
     table: Table, duck: duckdb.DuckDBPyConnection
 ) -> None:

@@ -242,7 +242,7 @@ def _standing(entry: Report | TableError) -> str:
     return {
         "enabled": "breaks a rule",
         "metadata-only": "one commit away",
-        "rewrite": "needs a rewrite" if enabling.files_to_rewrite else "one commit away",
+        "rewrite": "one commit away" if enabling.types_only else "needs a rewrite",
         "blocked": "blocked",
     }[enabling.verdict]
 

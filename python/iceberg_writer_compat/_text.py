@@ -63,10 +63,10 @@ def _plan_verdict(plan: Plan, violations: int) -> str:
     return {
         "none": "the feature is on, nothing to do",
         "metadata": "one commit switches the feature on, no data file is written",
-        "rewrite": f"{count(plan.files_to_rewrite, 'data file')}, {size(plan.bytes_to_rewrite)}, "
-        "would be rewritten"
-        if plan.files_to_rewrite
-        else "one commit switches the feature on and changes types, no data file is written",
+        "rewrite": "one commit switches the feature on and changes types, no data file is written"
+        if plan.types_only
+        else f"{count(plan.files_to_rewrite, 'data file')}, {size(plan.bytes_to_rewrite)}, "
+        "would be rewritten",
         "blocked": f"{count(violations, 'blocker')} to remove first",
     }[plan.mode]
 
@@ -135,10 +135,10 @@ def enabling(value: Enabling) -> str:
     answer = {
         "enabled": "is on",
         "metadata-only": "is off; enabling needs only a metadata commit",
-        "rewrite": f"is off; enabling needs {files} to be rewritten"
-        + ("" if value.exact else ", by estimate")
-        if value.files_to_rewrite
-        else "is off; enabling needs only a metadata commit, in which types change",
+        "rewrite": "is off; enabling needs only a metadata commit, in which types change"
+        if value.types_only
+        else f"is off; enabling needs {files} to be rewritten"
+        + ("" if value.exact else ", by estimate"),
         "blocked": "is off, and cannot be enabled before blockers are removed",
     }[value.verdict]
     return answer if value.verdict == "enabled" else f"{answer}: {value.reason}"

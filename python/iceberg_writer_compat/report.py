@@ -120,6 +120,7 @@ class Enabling:
         files_to_rewrite: The number of data files that have to be rewritten.
         bytes_to_rewrite: Their size.
         exact: False if the figures are estimated from metadata.
+        types_only: Whether columns get other types, for which no data file has to be written.
     """
 
     verdict: Literal["enabled", "metadata-only", "rewrite", "blocked"]
@@ -127,6 +128,7 @@ class Enabling:
     files_to_rewrite: int
     bytes_to_rewrite: int
     exact: bool
+    types_only: bool
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ class Plan:
         groups: What is done with the data files.
         files_to_rewrite: The number of data files that have to be rewritten.
         bytes_to_rewrite: Their size.
+        types_only: Whether columns get other types, for which no data file has to be written.
         remedies: The remedies of the blockers: with `drop`, they are run first; otherwise the user
             has to run them.
     """
@@ -236,6 +239,7 @@ class Plan:
     groups: tuple[FileGroup, ...]
     files_to_rewrite: int
     bytes_to_rewrite: int
+    types_only: bool
     remedies: tuple[Remedy, ...]
 
 

@@ -78,10 +78,7 @@ def of(report: Report) -> tuple[ToDo, ...]:
         if finding.remedy.sql and finding.mended_version is None
     ]
     if report.kind == "would_break":
-        return tuple(
-            ToDo("Run this instead", remedy, tuple(found))
-            for remedy, found in _by_remedy(findings).items()
-        )
+        return _instead(report, findings)
     first: list[Finding] = []
     later: list[Finding] = []
     for finding in findings:
@@ -99,6 +96,20 @@ def of(report: Report) -> tuple[ToDo, ...]:
     if later or (report.kind == "plan" and not report.enabled):
         steps.append(("enable", _switching_on(report, later)))
     return _in_order(report, steps)
+
+
+def _instead(report: Report, findings: Sequence[Finding]) -> tuple[ToDo, ...]:
+    """What to run in place of a statement; or after it, to switch the feature on."""
+    # A table that is not there yet gets the feature by the statement that creates it.
+    is_off = report.version is not None and not report.enabled
+    after = [f for f in findings if is_off and f.severity != "error" and _switches_on(f)]
+    instead = _by_remedy(f for f in findings if not any(f is one for one in after))
+    steps = [ToDo("Run this instead", remedy, tuple(found)) for remedy, found in instead.items()]
+    return (*steps, *([_switching_on(report, after)] if after else []))
+
+
+def _switches_on(finding: Finding) -> bool:
+    return _kind(finding) in ("enable", "properties")
 
 
 def _in_order(report: Report, steps: list[tuple[RemedyKind, ToDo]]) -> tuple[ToDo, ...]:
@@ -196,10 +207,10 @@ def _switching_on(report: Report, findings: Sequence[Finding]) -> ToDo:
     """The last step: one call with the options of all findings that it fixes."""
     rewrite = any(finding.severity == "warning" for finding in findings)
     what = _WHAT["enable"]
-    if rewrite and report.facts.enabling.files_to_rewrite:
-        what += "; files that cannot be kept are rewritten"
-    elif rewrite:
+    if rewrite and report.facts.enabling.types_only:
         what += "; types of columns change, and no data file is written"
+    elif rewrite:
+        what += "; files that cannot be kept are rewritten"
     calls = [f.remedy for f in findings if _kind(f) == "enable"]
     if calls:
         remedy = _call(list(dict.fromkeys(calls)), rewrite)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -170,33 +171,83 @@ def verbose() -> bool:
 
 def say(error: Exception, table: str | None = None) -> None:
     _say(error, table)
-    if isinstance(error, PySparkException) and _jvm.condition(error) == _NOT_FOUND:
-        name = (error.getMessageParameters() or {}).get("relationName", "")
-        for hint in _hints(re.findall("`((?:[^`]|``)*)`", name)):
-            click.echo(hint, err=True)
+    for hint in _hints(error):
+        _say_hint(hint)
 
 
-_NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
+def say_no_tables(schemas: Sequence[str]) -> None:
+    """Says that there is no table, and where tables of these schemas may be."""
+    click.echo("No Delta table was found.", err=True)
+    for hint in [hint for schema in schemas for hint in _hints_on_schema(schema.split("."))]:
+        _say_hint(hint)
 
 
-def _hints(parts: list[str]) -> Iterator[str]:
-    """What somebody may have meant by the name of a table that is not there."""
+def _say_hint(hint: str) -> None:
+    """Prints a hint, once in a command: hundreds of tables may be missing for one reason."""
+    said: set[str] = _of(click.get_current_context()).setdefault("hints", set())
+    if hint not in said:
+        said.add(hint)
+        click.echo(hint, err=True)
+
+
+def _hints(error: Exception) -> Iterator[str]:
+    """What somebody may have meant by the name of a table or schema that is not there."""
+    if not isinstance(error, PySparkException):
+        return
+    named = error.getMessageParameters() or {}
+    match _jvm.condition(error):
+        case "TABLE_OR_VIEW_NOT_FOUND":
+            yield from _hints_on_table(_parts(named.get("relationName", "")))
+        case "ICEBERG_WRITER_COMPAT_WRONG_NAME":
+            yield from _hints_on_folders([Path(named.get("name", ""))])
+        case "JAVA_GATEWAY_EXITED" if not verbose():
+            home = os.environ.get("JAVA_HOME")
+            which = "JAVA_HOME is not set" if home is None else f"JAVA_HOME is {home}"
+            yield f"Java did not start, or ended at once. --verbose shows why; {which}."
+        case "SCHEMA_NOT_FOUND":
+            yield from _hints_on_schema(_parts(named.get("schemaName", "")))
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a name, each of which is in backquotes."""
+    return re.findall("`((?:[^`]|``)*)`", name)
+
+
+def _hints_on_table(parts: list[str]) -> list[str]:
     schema, table = ["default", *parts][-2:] if parts else ("", "")
-    inside = Path("spark-warehouse", table if schema == "default" else f"{schema}.db/{table}")
-    folders = [
-        folder
-        for folder in (Path(".".join(parts)), inside)
-        if parts and (folder / "_delta_log").is_dir()
+    inside = _WAREHOUSE / (table if schema == "default" else f"{schema}.db/{table}")
+    return _hints_on_folders([Path(".".join(parts)), inside]) or _hints_on_catalog()
+
+
+def _hints_on_folders(folders: Sequence[Path]) -> list[str]:
+    return [
+        "There is a Delta table in a folder of this name. Give its path: "
+        + shlex.quote(f"./{folder}")
+        for folder in folders
+        if (folder / "_delta_log").is_dir()
     ]
-    for folder in folders:
-        yield f"There is a Delta table in a folder of this name. Give its path: ./{folder}"
+
+
+def _hints_on_schema(parts: list[str]) -> list[str]:
+    schema = parts[-1] if parts else ""
+    folder = _WAREHOUSE if schema == "default" else _WAREHOUSE / f"{schema}.db"
+    if any(folder.glob("*/_delta_log")):
+        return [f"There are Delta tables in a folder of this name. Give their paths: ./{folder}/*"]
+    return _hints_on_catalog()
+
+
+def _hints_on_catalog() -> list[str]:
     spark = SparkSession.getActiveSession()
-    if not folders and spark is not None and _is_in_memory(spark):
-        yield (
-            "The catalog of this session is in memory: it does not know the names that other "
-            "sessions made. Give the table's folder, or name the catalog, for example by "
-            "--conf spark.sql.catalogImplementation=hive or in iceberg-writer-compat.toml."
-        )
+    if spark is None or not _is_in_memory(spark):
+        return []
+    return [
+        "The catalog of this session is in memory: it does not know the names that other "
+        "sessions made. Give the table's folder, or name the catalog, for example by "
+        "--conf spark.sql.catalogImplementation=hive or in iceberg-writer-compat.toml."
+    ]
+
+
+_WAREHOUSE = Path("spark-warehouse")
 
 
 def _is_in_memory(spark: SparkSession) -> bool:
@@ -229,8 +280,8 @@ def session(
     Args:
         settings: What --conf says.
         readers: Whether Iceberg's own readers are needed.
-        few_tasks: Whether the state of a table is read in as many tasks as there are cores. Delta's
-            50 take five times as long, if the table is small.
+        few_tasks: Whether the state of a table is read in as many tasks as the session runs at a
+            time, up to Delta's 50, which take five times as long if the table is small.
     """
     defaults = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     configured = settings_of_file(_of(click.get_current_context()).get("profile"))
@@ -242,11 +293,14 @@ def session(
     with progress("starting Spark"), _quiet_jvm():
         spark = compat.configure_spark_with_iceberg_writer_compat(builder).getOrCreate()
     if few_tasks and spark.conf.get(_STATE_TASKS, None) is None:
-        spark.conf.set(_STATE_TASKS, str(max(2, os.cpu_count() or 2)))
+        # Those of the cluster, if there is one; this machine may be small.
+        at_a_time = spark.sparkContext.defaultParallelism
+        spark.conf.set(_STATE_TASKS, str(min(max(2, at_a_time), _DELTAS_STATE_TASKS)))
     return spark
 
 
 _STATE_TASKS = "spark.databricks.delta.snapshotPartitions"
+_DELTAS_STATE_TASKS = 50
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from iceberg_writer_compat.cli._common import (
     REFUSED,
     options,
     say,
+    say_no_tables,
     session,
     session_options,
     verbose,
@@ -110,7 +111,7 @@ def all_tables(
     names += [name for schema in schemas for name in compat.tables_in(spark, schema)]
     names += [name for catalog in catalogs for name in compat.tables_in(spark, catalog=catalog)]
     if not names:
-        click.echo("No Delta table was found.", err=True)
+        say_no_tables(schemas)
     return list(dict.fromkeys(names))
 
 

@@ -1,5 +1,6 @@
 package org.icebergwritercompat.errors
 
+import org.apache.spark.sql.catalyst.util.QuotingUtils.{quoteIdentifier, quoteIfNeeded}
 import org.icebergwritercompat.errors.IcebergWriterCompatException.rootOf
 import org.icebergwritercompat.remedy.Remedy
 
@@ -49,6 +50,32 @@ private[errors] trait CallErrors {
       "ICEBERG_WRITER_COMPAT_TABLE_TOO_BUSY",
       Map("table" -> table, "attempts" -> attempts.toString)
     )
+
+  /** The answer to a call whose table is written as neither a name nor a path is. */
+  def wrongTableName(name: String, cause: Throwable): IcebergWriterCompatException = {
+    val spelling =
+      if (name.isBlank) "a name such as db.orders, or a path such as ./orders"
+      else s"${quoted(name)} for a name, or ./$name for a path"
+    wrongName(name, "the name or path of a table", spelling, cause)
+  }
+
+  /** The answer to a call whose schema is not written as a name is. */
+  def wrongSchemaName(name: String, cause: Throwable): IcebergWriterCompatException = {
+    val spelling = if (name.isBlank) "a name such as sales" else quoted(name)
+    wrongName(name, "the name of a schema", spelling, cause)
+  }
+
+  private def wrongName(name: String, kind: String, spelling: String, cause: Throwable) =
+    new IcebergWriterCompatException(
+      "ICEBERG_WRITER_COMPAT_WRONG_NAME",
+      Map("name" -> name, "kind" -> kind, "spelling" -> spelling),
+      cause
+    )
+
+  // What somebody meant who did not know of backquotes; dots separate parts.
+  private def quoted(name: String): String =
+    if (name.contains("`")) quoteIdentifier(name)
+    else name.split('.').filter(_.nonEmpty).map(quoteIfNeeded).mkString(".")
 
   /** The answer to a call with an option that is not there. */
   def wrongOption(

@@ -10,7 +10,7 @@ private[errors] trait LogErrors {
    * The answer where a field of the log of a table is not what Delta reads.
    *
    * @param cause
-   *   what Delta fails with; null where it passes over the field
+   *   what Delta fails with; null where nothing has failed yet
    */
   def malformedLog(
       table: String,
@@ -29,7 +29,7 @@ private[errors] trait LogErrors {
         "found" -> field.found,
         "required" -> field.required,
         "effect" -> (
-          if (cause == null)
+          if (cause == null && field.isPassedOver)
             "Delta ignores it silently, so the change is missing in the table until there is a " +
               "checkpoint of a later version."
           else "Delta's own statements fail too."

@@ -18,8 +18,15 @@ import scala.util.{Try, Using}
  *   its JSON, or `nothing` if it is missing
  * @param required
  *   what Delta requires
+ * @param isPassedOver
+ *   whether Delta ignores it silently
  */
-final case class MalformedField(field: String, found: String, required: String)
+final case class MalformedField(
+    field: String,
+    found: String,
+    required: String,
+    isPassedOver: Boolean = false
+)
 
 /** The required form of the actions in a log, to find out why Delta cannot read the log. */
 object LogFields {
@@ -34,10 +41,12 @@ object LogFields {
           .filter { case (name, _) => action.has(name) }
           .flatMap { case (name, kind) => kind.problem(Vector(name), action.get(name)) }
           .nextOption()
-      case other => Some(problem(Vector("line"), other.orNull, "a JSON object"))
+      case other => Some(noAction(line, other))
     }
 
-  /** The field of a line of the log that makes Delta ignore the line silently. */
+  /**
+   * The field of a line of the log that makes Delta ignore the line silently, or no JSON at all.
+   */
   def passedOver(line: String): Option[MalformedField] =
     if (isPlainFile(line)) None
     else
@@ -46,14 +55,21 @@ object LogFields {
           val there = action.properties.asScala.filterNot(_.getValue.isNull).map(_.getKey).toSeq
           if (there.isEmpty) {
             val way = action.fieldNames.asScala.nextOption().getOrElse("line")
-            Some(problem(Vector(way), action.path(way), "an action"))
+            Some(ignored(problem(Vector(way), action.path(way), "an action")))
           } else
             there
               .filter(ofFiles)
               .flatMap(name => text.problem(Vector(name, "path"), action.path(name).path("path")))
               .headOption
-        case other => Some(problem(Vector("line"), other.orNull, "a JSON object"))
+              .map(ignored)
+        case None  => Some(noAction(line, None))
+        case other => Some(ignored(noAction(line, other)))
       }
+
+  private def ignored(field: MalformedField): MalformedField = field.copy(isPassedOver = true)
+
+  private def noAction(line: String, json: Option[JsonNode]): MalformedField =
+    MalformedField("line", shortened(json.fold(line)(_.toString)), "a JSON object")
 
   private val ofFiles = Set("add", "remove")
 

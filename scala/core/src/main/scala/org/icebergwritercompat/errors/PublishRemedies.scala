@@ -17,7 +17,7 @@ private[errors] object PublishRemedies {
     def table = parameters("table")
     reason match {
       case "AHEAD" | "NOT_OURS" | "ENTRY_UNREADABLE" => Remedy.Publish(table, Seq("anew" -> None))
-      case "FEATURE_OFF" => Remedy.SetProperty(table, contract.property, "true")
+      case "FEATURE_OFF" => Remedy.Enable(table, feature = contract.feature)
       case "FOLDER"      =>
         Remedy.CopyInto(
           "copy_to_publish",

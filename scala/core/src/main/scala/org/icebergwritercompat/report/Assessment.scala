@@ -73,11 +73,12 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
   /** How the feature can be switched on, given all findings. */
   def enabling(findings: Seq[Finding], files: Long, bytes: Long): EnablingFact = {
     val blockers = findings.filter(_.severity == Severity.Error)
+    val changed = if (hasFiles) Nil else typeChanges(findings)
     if (enabled) fact(Verdict.Enabled, "The feature is on.")
     else if (blockers.nonEmpty)
       fact(Verdict.Blocked, s"Fix the findings of ${rulesOf(blockers)} first; each has a remedy.")
-    else if (!hasFiles && typeChanges(findings).nonEmpty)
-      EnablingFact.typesOnly(typeChanges(findings), exact = false)
+        .copy(typesOnly = changed.nonEmpty)
+    else if (changed.nonEmpty) EnablingFact.ofTypes(changed, exact = false)
     else if (findings.exists(_.severity == Severity.Warning))
       EnablingFact(
         Verdict.Rewrite,
@@ -85,7 +86,8 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
           s"${rulesOf(findings.filter(_.severity == Severity.Warning))}.",
         files,
         bytes,
-        exact = false
+        exact = false,
+        typesOnly = false
       )
     else if (findings.exists(_.rule == FileRules.LiveFilesWereWrittenById.id))
       fact(
@@ -104,7 +106,14 @@ final class Assessment(table: TableState, hasFiles: Boolean) {
   }
 
   private def fact(verdict: Verdict, reason: String) =
-    EnablingFact(verdict, reason, filesToRewrite = 0, bytesToRewrite = 0, exact = false)
+    EnablingFact(
+      verdict,
+      reason,
+      filesToRewrite = 0,
+      bytesToRewrite = 0,
+      exact = false,
+      typesOnly = false
+    )
 
   private def rulesOf(findings: Seq[Finding]): String = {
     val rules = findings.map(_.rule).distinct

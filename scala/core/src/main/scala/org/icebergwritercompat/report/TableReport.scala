@@ -96,19 +96,22 @@ final case class FeatureFact(
  *
  * @param exact
  *   whether the data files were examined, not only the log
+ * @param typesOnly
+ *   whether columns get other types, for which no data file has to be written
  */
 final case class EnablingFact(
     verdict: Verdict,
     reason: String,
     filesToRewrite: Long,
     bytesToRewrite: Long,
-    exact: Boolean
+    exact: Boolean,
+    typesOnly: Boolean
 )
 
 object EnablingFact {
 
   /** One commit writes no data file, but gives these columns other types. */
-  private[report] def typesOnly(columns: Seq[SchemaNode], exact: Boolean): EnablingFact = {
+  private[report] def ofTypes(columns: Seq[SchemaNode], exact: Boolean): EnablingFact = {
     val listed = columns.take(Finding.MaxExamples).map(typeChange)
     val more = Option.when(columns.sizeIs > listed.size)(s"${columns.size - listed.size} more")
     EnablingFact(
@@ -117,7 +120,8 @@ object EnablingFact {
         (listed ++ more).mkString(", ") + ".",
       filesToRewrite = 0,
       bytesToRewrite = 0,
-      exact
+      exact,
+      typesOnly = true
     )
   }
 
@@ -161,6 +165,8 @@ final case class HistoryFact(fromVersion: Long, toVersion: Long)
  *   what is done, in this order; empty if the feature is on or there are blockers
  * @param groups
  *   the live files, grouped by what is done with them and why
+ * @param typesOnly
+ *   whether columns get other types, for which no data file has to be written
  * @param remedies
  *   the remedies of blockers, run by the first step or else by the user
  */
@@ -170,6 +176,7 @@ final case class PlanFact(
     groups: Seq[FileGroupFact],
     filesToRewrite: Long,
     bytesToRewrite: Long,
+    typesOnly: Boolean,
     remedies: Seq[Remedy]
 )
 
@@ -184,7 +191,7 @@ object PlanMode {
   /** One commit; no data file is written. */
   case object Metadata extends PlanMode("metadata")
 
-  /** Some data files are rewritten before the commit. */
+  /** Some data files are rewritten before the commit, or it changes types alone. */
   case object Rewrite extends PlanMode("rewrite")
 
   /** There are blockers. */

@@ -84,6 +84,9 @@ final class UpgradePlan(
         SupportedTypes.widensToInt(node.dataType)
       }
 
+  /** Whether columns get other types, for which no data file has to be written. */
+  private val typesOnly: Boolean = rewritable.isEmpty && widened.nonEmpty
+
   /** The blockers, each with its remedy. */
   lazy val blockers: Seq[Finding] =
     inTheWay.map { violation =>
@@ -142,13 +145,14 @@ final class UpgradePlan(
       groups,
       rewritable.size.toLong,
       rewritable.map(_.size).sum,
+      typesOnly,
       (if (mode == PlanMode.Blocked) blockers.map(_.remedy) else dropped.map(_.remedy)).distinct
     )
 
   /** How the feature can be switched on, as `check` reports it. */
   def enabling: EnablingFact =
-    if (mode == PlanMode.Rewrite && rewritable.isEmpty)
-      EnablingFact.typesOnly(widened, exact = true)
+    if (mode == PlanMode.Rewrite && typesOnly)
+      EnablingFact.ofTypes(widened, exact = true)
     else enablingByFiles
 
   private def enablingByFiles: EnablingFact = {
@@ -163,14 +167,15 @@ final class UpgradePlan(
       case _ =>
         Verdict.MetadataOnly -> "One commit switches it on; no data file is written."
     }
-    EnablingFact(verdict, reason, rewritable.size.toLong, rewritable.map(_.size).sum, exact = true)
+    val size = rewritable.map(_.size).sum
+    EnablingFact(verdict, reason, rewritable.size.toLong, size, exact = true, typesOnly)
   }
 
   /** The remedy of the blockers: one call that drops all of them, if possible. */
   def remedy: Remedy = {
     val drops = inTheWay.map(dropOf)
     // Types alone cost nothing, while files are rewritten by a call that was told how many.
-    val rewrites = request.rewrites || rewritable.isEmpty && widened.nonEmpty
+    val rewrites = request.rewrites || typesOnly
     if (hopeless.isEmpty && drops.forall(_.isDefined))
       UpgradeRequest(rewrites, request.drop ++ drops.flatten, request.contract).call(to)
     else blockers.head.remedy
@@ -300,13 +305,14 @@ final class UpgradePlan(
         val rule = to.contract.rules(id)
         val found = broken.head._1.found
         val node = to.nodesByPath.get(path.toVector)
+        val files = broken.map(_._2.file).distinct.size.toLong
         Finding.about(
           rule,
           severity,
           node.fold(Place.Files)(n => Place.of(n.location)),
-          found.capitalize,
+          node.fold(s"In $files file(s): $found")(_ => found.capitalize),
           remedyOf(rule, node, severity),
-          Some(broken.map(_._2.file).distinct.size.toLong),
+          Some(files),
           broken.map(_._2.file.path).distinct.sorted.take(Finding.MaxExamples)
         )
       }
@@ -334,9 +340,9 @@ final class UpgradePlan(
 object UpgradePlan {
 
   /** The plan for a table that has the feature. */
-  val nothing: PlanFact = PlanFact(PlanMode.NoChange, Nil, Nil, 0, 0, Nil)
+  val nothing: PlanFact = PlanFact(PlanMode.NoChange, Nil, Nil, 0, 0, typesOnly = false, Nil)
 
   /** The plan for a table that has the feature and breaks its rules. */
   def mending(broken: Seq[Finding]): PlanFact =
-    PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, broken.map(_.remedy).distinct)
+    PlanFact(PlanMode.Blocked, Nil, Nil, 0, 0, typesOnly = false, broken.map(_.remedy).distinct)
 }

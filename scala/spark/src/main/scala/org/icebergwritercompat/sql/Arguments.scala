@@ -86,9 +86,11 @@ private[sql] final class Arguments(parameters: Seq[Parameter], values: InternalR
   def number(name: String, least: Long): Option[Long] =
     at(name)(values.getLong).map(inRange(name, _, least))
 
-  /** A small number that is not less than one, if there is one. */
-  def count(name: String): Option[Int] =
-    at(name)(values.getInt).map(number => inRange(name, number.toLong, 1).toInt)
+  /** A small number that is not less than one; its default if there is none. */
+  def count(name: String): Int =
+    at(name)(values.getInt).fold(parameters.find(_.name == name).flatMap(_.default).get.toInt) {
+      number => inRange(name, number.toLong, 1).toInt
+    }
 
   private def inRange(name: String, number: Long, least: Long): Long =
     if (number >= least) number

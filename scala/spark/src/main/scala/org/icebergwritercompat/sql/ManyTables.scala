@@ -20,6 +20,9 @@ private[sql] final case class OneOfMany[A](table: String, outcome: Try[A]) {
 /** Does the same with many tables. */
 private[sql] object ManyTables {
 
+  /** How many tables are worked on at a time by default; `_parallel.py` has the same number. */
+  val AtATime = 4
+
   /** The outcomes in the order of the tables; a table that fails does not stop the others. */
   def each[A](spark: SparkSession, tables: Seq[String], atATime: Int)(
       one: String => A

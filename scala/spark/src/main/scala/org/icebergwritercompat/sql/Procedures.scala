@@ -87,7 +87,7 @@ private[sql] object Procedures {
         ).collect { case (name, Some(asks)) => name -> asks }
         if (ways.sizeIs > 1) {
           val (first, second) = (ways.head._1, ways(1)._1)
-          throw wrongOption(second, "given", Seq(s"none, because $first is given"))
+          throw wrongOption(second, "given together with " + first, Seq("only one of both"))
         }
         val way = ways.headOption.fold[SparkPublishing => PublishResult](_.publish())(_._2)
         IcebergLibrary.needed(way(SparkPublishing.of(spark, asked.table)))
@@ -162,7 +162,11 @@ private[sql] object Procedures {
       Parameter.text("schema", "all Delta tables of this schema"),
       Parameter.texts("tables", "in addition, these names and paths"),
       Parameter.text("catalog", "in addition, all Delta tables of this catalog")
-    ) ++ enableOptions :+ Parameter.count("parallelism", "how many tables at a time", 2),
+    ) ++ enableOptions :+ Parameter.count(
+      "parallelism",
+      "how many tables at a time",
+      ManyTables.AtATime
+    ),
     { (spark, asked) =>
       val (schema, more, catalog) =
         (asked.text("schema"), asked.texts("tables"), asked.text("catalog"))
@@ -170,7 +174,7 @@ private[sql] object Procedures {
         throw wrongOption("schema", "NULL", Seq("a schema, unless tables or catalog is given"))
       val names = (more ++ schema.toSeq.flatMap(TableNames.inSchema(spark, _)) ++
         catalog.toSeq.flatMap(TableNames.inCatalog(spark, _))).distinct
-      val (options, atATime) = (Options(asked), asked.count("parallelism").getOrElse(1))
+      val (options, atATime) = (Options(asked), asked.count("parallelism"))
       if (asked.flag("dry_run")) {
         val rows = ManyTables.each(spark, names, atATime)(options.plan(spark, _))
         allPlanned.scan("enable_all")(rows)

@@ -1,15 +1,25 @@
 package org.icebergwritercompat.sql
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIdentifier
+import org.apache.spark.sql.connector.catalog.CatalogNotFoundException
 import org.apache.spark.sql.delta.writercompat.read.{DeltaTables, Sessions}
+import org.icebergwritercompat.errors.IcebergWriterCompatException
+
+import scala.jdk.CollectionConverters._
 
 /** The Delta tables of a schema or a catalog, by names as statements spell them. */
 private[icebergwritercompat] object TableNames {
 
   /** Those of a schema, which is named as in a statement. Reads no log. */
   def inSchema(spark: SparkSession, schema: String): Seq[String] = {
-    val name = DeltaTables.nameParts(schema).map(quoted).mkString(".")
+    val parts =
+      try DeltaTables.nameParts(schema)
+      catch {
+        case e: ParseException => throw IcebergWriterCompatException.wrongSchemaName(schema, e)
+      }
+    val name = parts.map(quoted).mkString(".")
     Sessions
       .verbatim(spark, s"SHOW TABLE EXTENDED IN $name LIKE '*'")
       .select("tableName", "isTemporary", "information")
@@ -22,7 +32,12 @@ private[icebergwritercompat] object TableNames {
   /** Those of all schemas of a catalog. */
   def inCatalog(spark: SparkSession, catalog: String): Seq[String] = {
     // SHOW NAMESPACES also accepts the name of a schema, and then returns nothing.
-    spark.sessionState.catalogManager.catalog(catalog)
+    try spark.sessionState.catalogManager.catalog(catalog)
+    catch {
+      // PySpark does not know its class, and would show the stack.
+      case e: CatalogNotFoundException =>
+        throw new AnalysisException(e.getCondition, e.getMessageParameters.asScala.toMap)
+    }
     val name = quoted(catalog)
     Sessions
       .verbatim(spark, s"SHOW NAMESPACES IN $name")

@@ -2,6 +2,7 @@ package org.icebergwritercompat.sql
 
 import org.apache.spark.{SparkConf, SparkException}
 import org.apache.spark.sql.{AnalysisException, Row}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.delta.writercompat.{OnThread, TableSuite}
 import org.icebergwritercompat.IcebergWriterCompat
 import org.icebergwritercompat.errors.IcebergWriterCompatException
@@ -142,6 +143,31 @@ class ProceduresSuite extends TableSuite {
       assert(optionOf(intercept[IcebergWriterCompatException](broken(arguments))) == "statement")
   }
 
+  test("a count that is NULL is its default") {
+    val asked = new Arguments(Seq(Parameter.count("tables", "", 7)), InternalRow(null))
+    assert(asked.count("tables") == 7)
+  }
+
+  test("what is no name is named, and so is what is meant") {
+    for (
+      (call, name, spelling) <- Seq(
+        ("check('my table')", "my table", "`my table` for a name, or ./my table for a path"),
+        ("check('db.1')", "db.1", "db.`1` for a name, or ./db.1 for a path"),
+        ("check('a`b')", "a`b", "`a``b` for a name, or ./a`b for a path"),
+        ("check(' ')", " ", "a name such as db.orders, or a path such as ./orders"),
+        ("enable_all('my schema')", "my schema", "`my schema`"),
+        ("enable_all('')", "", "a name such as sales")
+      )
+    ) {
+      val error = intercept[IcebergWriterCompatException] {
+        sql(s"CALL iceberg_writer_compat.system.$call")
+      }
+      assert(error.getCondition == "ICEBERG_WRITER_COMPAT_WRONG_NAME")
+      assert(error.getMessageParameters.get("name") == name)
+      assert(error.getMessageParameters.get("spelling") == spelling)
+    }
+  }
+
   private def optionOf(error: IcebergWriterCompatException): String = {
     assert(error.getCondition == "ICEBERG_WRITER_COMPAT_WRONG_OPTION")
     error.getMessageParameters.get("option")
@@ -208,6 +234,11 @@ class ProceduresSuite extends TableSuite {
       intercept[AnalysisException](
         call("enable_all", "'nowhere'")
       ).getCondition == "SCHEMA_NOT_FOUND"
+    )
+    assert(
+      intercept[AnalysisException](
+        call("enable_all", "catalog => 'nowhere'")
+      ).getCondition == "CATALOG_NOT_FOUND"
     )
   }
 

@@ -95,6 +95,8 @@ object PublishRefusals {
   private val reasons =
     Seq(
       "Permission denied",
+      // What Hadoop's local file system makes of all reasons for which there is no new folder.
+      "Mkdirs failed to create",
       "Read-only file system",
       "No space left on device",
       "quota exceeded",

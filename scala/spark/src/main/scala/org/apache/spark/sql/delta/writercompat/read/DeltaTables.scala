@@ -3,7 +3,7 @@ package org.apache.spark.sql.delta.writercompat.read
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
-import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.catalyst.parser.{CatalystSqlParser, ParseException}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.QuotingUtils.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
@@ -23,7 +23,12 @@ object DeltaTables {
   def find(spark: SparkSession, table: String): DeltaTableV2 = {
     val parts =
       if (isPath(table)) Seq("delta", absolute(spark, table))
-      else nameParts(table)
+      else
+        try nameParts(table)
+        catch {
+          // In a procedure its message would be about the call.
+          case e: ParseException => throw IcebergWriterCompatException.wrongTableName(table, e)
+        }
     // Delta fails at an empty path without a condition.
     if (parts.lastOption.exists(_.isEmpty)) throw notFound(parts)
     val plan = UnresolvedTable(parts, "Iceberg Writer Compat")

@@ -3,10 +3,11 @@ package org.apache.spark.sql.delta.writercompat.report
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
-import org.icebergwritercompat.contract.{Contract, Profile}
+import org.icebergwritercompat.contract.{Contract, Profile, TableState}
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.model.WriterCompat
 import org.icebergwritercompat.report.FeatureFact
+import org.icebergwritercompat.rules.SchemaRules
 
 import scala.util.Try
 
@@ -37,7 +38,7 @@ object FeatureFacts {
       spark: SparkSession,
       protocol: Protocol,
       metadata: Metadata,
-      contract: Contract,
+      state: TableState,
       profile: Profile
   ): Seq[FeatureFact] = {
     val known = protocol.implicitlyAndExplicitlySupportedFeatures.map(f => f.name -> f).toMap
@@ -57,7 +58,7 @@ object FeatureFacts {
         supported = true,
         active,
         enabled,
-        isAllowed(name, active, contract, profile)
+        isAllowed(name, active && isUse(name, state), state.contract, profile)
       )
     }
   }
@@ -68,12 +69,17 @@ object FeatureFacts {
       .map(contract => flag(contract.property))
       .orElse(switches.get(feature))
 
+  // Delta takes NOT NULL for an invariant, and Iceberg has required columns.
+  private def isUse(feature: String, state: TableState): Boolean =
+    feature != "invariants" ||
+      state.nodes.exists(node => SchemaRules.NoInvariants.keys.exists(node.metadata.contains))
+
   private def isAllowed(
       feature: String,
-      active: Boolean,
+      used: Boolean,
       contract: Contract,
       profile: Profile
   ): Boolean =
     contract.features.allowed(feature) || profile.alsoAllowed(feature) ||
-      contract.features.allowedIfInactive(feature) && !active
+      contract.features.allowedIfInactive(feature) && !used
 }

@@ -19,7 +19,7 @@ import org.icebergwritercompat.report.{
   Severity,
   TableReport
 }
-import org.icebergwritercompat.remedy.Together
+import org.icebergwritercompat.remedy.{Remedy, Together}
 import org.icebergwritercompat.rules.{FileRules, NameRules}
 import org.apache.spark.sql.delta.writercompat.datafiles.{
   DataFileAudit,
@@ -68,8 +68,27 @@ final class TableInspector(spark: SparkSession) {
   /** The report on a version of a table, by default the newest. */
   def check(name: String, version: Option[Long]): TableReport = {
     val table = DeltaTables.find(spark, name)
-    checked(ReportKind.Check, table, snapshotOf(table, version), _ => Nil)
+    val snapshot = snapshotOf(table, version)
+    ofItsTime(checked(ReportKind.Check, table, snapshot, _ => Nil), version, table)
   }
+
+  // What it offers would change the newest version.
+  private def ofItsTime(
+      report: TableReport,
+      version: Option[Long],
+      table: DeltaTableV2
+  ): TableReport =
+    version.fold(report) { asked =>
+      val newest = table.update().version
+      if (asked == newest) report
+      else {
+        val why = s"Version $asked is not the newest; look at that one, $newest, for what to do."
+        report.copy(
+          findings = report.findings.map(_.copy(remedy = Remedy.Nothing)),
+          facts = report.facts.copy(enabling = report.facts.enabling.copy(reason = why))
+        )
+      }
+    }
 
   /** The same, including the footers of at most `most` data files. */
   def verify[R](
@@ -95,7 +114,7 @@ final class TableInspector(spark: SparkSession) {
     val report =
       checked(ReportKind.Verify, table, snapshot, weight => audit.findings.map(_.finding(weight)))
     val published = if (version.isEmpty) SparkPublishing.problems(spark, table) else Nil
-    report.copy(
+    val complete = report.copy(
       findings = report.findings ++ published.map(Finding.published),
       audit = Some(AuditFact(audit.filesLive, audit.filesRead, audit.bytesRead, sampled)),
       facts =
@@ -103,6 +122,7 @@ final class TableInspector(spark: SparkSession) {
         else
           report.facts.copy(enabling = exact.getOrElse(report.facts.enabling.copy(exact = true)))
     )
+    ofItsTime(complete, version, table)
   }
 
   private def checked(
@@ -198,7 +218,7 @@ final class TableInspector(spark: SparkSession) {
       Facts(
         seen.protocol.minReaderVersion,
         seen.protocol.minWriterVersion,
-        FeatureFacts.of(spark, seen.protocol, seen.metadata, state.contract, profile),
+        FeatureFacts.of(spark, seen.protocol, seen.metadata, state, profile),
         seen.metadata.columnMappingMode.name,
         state.maxColumnId,
         state.partitionColumns,

@@ -2,9 +2,14 @@ package org.apache.spark.sql.delta.writercompat.report
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{UnresolvedIdentifier, UnresolvedTable}
+import org.apache.spark.sql.catalyst.analysis.{
+  ResolvedIdentifier,
+  UnresolvedIdentifier,
+  UnresolvedTable
+}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.QuotingUtils.quoteIfNeeded
+import org.apache.spark.sql.connector.catalog.CatalogV2Util
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Metadata, Protocol}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
@@ -39,28 +44,33 @@ final class WouldBreak(spark: SparkSession) {
       case AlterTableAddConstraint(table, name, expression) =>
         val key = WriterCompat.ConstraintPrefix + name
         withProperties(existing(table), Map(key -> expression))
-      case plan @ (_: AlterTableCommand | _: SetTableProperties | _: UnsetTableProperties |
-          _: CreateTable | _: ReplaceTable) =>
+      case plan @ (_: AlterTableCommand | _: SetTableProperties | _: UnsetTableProperties) =>
+        // A table of another format would be changed, as a dry run ends at a commit of Delta.
+        existing(plan)
         dryRun(plan)
+      case create: CreateTable         => made(create, create.tableSpec)
+      case replace: ReplaceTable       => made(replace, replace.tableSpec)
       case create: CreateTableAsSelect =>
-        dryRun(
+        made(
           CreateTable(
             create.name,
             columnsOf(create.query),
             create.partitioning,
             create.tableSpec,
             create.ignoreIfExists
-          )
+          ),
+          create.tableSpec
         )
       case replace: ReplaceTableAsSelect =>
-        dryRun(
+        made(
           ReplaceTable(
             replace.name,
             columnsOf(replace.query),
             replace.partitioning,
             replace.tableSpec,
             replace.orCreate
-          )
+          ),
+          replace.tableSpec
         )
       case _ => throw IcebergWriterCompatException.statementNotSupported(text)
     }
@@ -200,6 +210,28 @@ final class WouldBreak(spark: SparkSession) {
       .copy(previous = Option.when(isEnabled(before))(before))
 
   private def isEnabled(state: TableState): Boolean = Contracts.isEnabled(state.properties)
+
+  /** The report on a statement that makes a table; another than one of Delta would be made. */
+  private def made(plan: LogicalPlan, spec: TableSpecBase): TableReport = {
+    val format = spec.provider.getOrElse(spark.sessionState.conf.defaultDataSourceName)
+    val name = nameIn(plan)
+    if (!format.equalsIgnoreCase("delta") || !isInCatalogOfDelta(name))
+      throw IcebergWriterCompatException.notDelta(name)
+    dryRun(plan)
+  }
+
+  private def isInCatalogOfDelta(name: String): Boolean = {
+    val identifier = UnresolvedIdentifier(DeltaTables.nameParts(name))
+    spark.sessionState.executePlan(identifier).analyzed match {
+      case ResolvedIdentifier(catalog, _) =>
+        CatalogV2Util.isSessionCatalog(catalog) ||
+        Iterator
+          .iterate[Class[_]](catalog.getClass)(_.getSuperclass)
+          .takeWhile(_ != null)
+          .exists(_.getName.startsWith("org.apache.spark.sql.delta.catalog."))
+      case _ => false
+    }
+  }
 
   private def dryRun(plan: LogicalPlan): TableReport = {
     val outcome = Enforcement(spark.sessionState.executePlan(plan).assertCommandExecuted())

@@ -271,7 +271,7 @@ final class TableUpgrade(spark: SparkSession, table: DeltaTableV2, request: Upgr
         plan.findings.filter(_.severity == Severity.Warning).map(_.rule),
         fact.steps.filter(step => Set("widen", "rewrite")(step.name)).map(_.what) ++
           fact.groups.filter(_.verdict == "rewrite").map(g => s"${g.files} file(s): ${g.reason}"),
-        if (fact.filesToRewrite == 0) "types of columns must be changed"
+        if (fact.typesOnly) "types of columns must be changed"
         else
           s"${fact.filesToRewrite} of ${plan.files} data file(s), ${fact.bytesToRewrite} bytes, " +
             "must be rewritten",

@@ -217,6 +217,7 @@ class PublishSuite extends PublishedSuite {
     val table = plain()
     val error = refused(table)(publish(table))
     assert(error.getCondition == "ICEBERG_WRITER_COMPAT_NOT_PUBLISHABLE.FEATURE_OFF")
+    assert(error.remedy.command == Seq(s"iceberg-writer-compat enable 'default.${table.name}'"))
   }
 
   test("a table that is replaced with partitions of its own keeps what was readable") {

@@ -176,6 +176,18 @@ class MalformedLogSuite extends TableSuite {
 
   private def doorsNamed(names: String*): Seq[Door] = doors.filter(door => names.contains(door._1))
 
+  test("a line that is no JSON is shown, and Delta fails at it") {
+    val line = """{"add":{"path":"a"""
+    val table = ForeignFiles.committed(good)(_ => Seq(line))
+    for (door <- doorsNamed("check", "verify")) {
+      val said = malformedAt(door, table)
+      assert(said.get("field") == "line" && said.get("found") == line)
+      assert(said.get("effect") == "Delta's own statements fail too.")
+    }
+    DeltaLog.clearCache()
+    assert(intercept[Exception](rows(s"SELECT * FROM ${table.name}")).getMessage.nonEmpty)
+  }
+
   private val file =
     """"partitionValues":{"col-3":"x"},"size":1,"modificationTime":1,"dataChange":true"""
 

@@ -120,6 +120,23 @@ class ReportSuite extends TableSuite {
     legacy.foreach(f => assert(f.supported && !f.active && f.allowed))
   }
 
+  test("a column that is NOT NULL uses no feature that is not allowed") {
+    val table = managed()
+    sql(s"CREATE TABLE ${table.name} (a INT NOT NULL) USING delta TBLPROPERTIES ($on)")
+    val report = check(table)
+    assert(report.compliant && report.facts.features.forall(_.allowed), report.facts.features)
+    val constrained = managed()
+    sql(s"CREATE TABLE ${constrained.name} (a INT NOT NULL) USING delta")
+    val invariant = """{\\\"expression\\\":{\\\"expression\\\":\\\"a > 0\\\"}}"""
+    edit(constrained, 0) {
+      _.replace(
+        """\"metadata\":{}""",
+        s"""\\"metadata\\":{\\"delta.invariants\\":\\"$invariant\\"}"""
+      )
+    }
+    assert(!check(constrained).facts.features.find(_.name == "invariants").get.allowed)
+  }
+
   test("an older version is reported as it was") {
     val table = compliant()
     insert(table)
@@ -450,7 +467,7 @@ class ReportSuite extends TableSuite {
       }
     assert(condition("no_such_table") == "TABLE_OR_VIEW_NOT_FOUND")
     assert(condition("`a;b`.`c'd`") == "TABLE_OR_VIEW_NOT_FOUND")
-    assert(condition("a;b") == "PARSE_SYNTAX_ERROR")
+    assert(condition("a;b") == "ICEBERG_WRITER_COMPAT_WRONG_NAME")
     assert(condition("/no/such/folder") == "DELTA_MISSING_DELTA_TABLE")
     sql("CREATE TABLE not_delta (a INT) USING parquet")
     assert(condition("not_delta") == "ICEBERG_WRITER_COMPAT_NOT_A_DELTA_TABLE")

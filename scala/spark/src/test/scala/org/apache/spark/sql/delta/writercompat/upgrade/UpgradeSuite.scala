@@ -128,6 +128,7 @@ class UpgradeSuite extends UpgradeTests {
     val planned = plan(table)
     assert(fact(planned).mode == PlanMode.Rewrite)
     assert(fact(planned).filesToRewrite == live && planned.facts.enabling.exact)
+    assert(!fact(planned).typesOnly && !planned.facts.enabling.typesOnly)
     val bytes = table.log.liveFiles.values.map(_.get("size").asLong).sum
     assert(fact(planned).bytesToRewrite == bytes)
     val error = refused(table)(upgrade(table))
@@ -206,11 +207,12 @@ class UpgradeSuite extends UpgradeTests {
     val wanted = columns.map(column => s"$column becomes INT")
     val planned = plan(table)
     assert(fact(planned).mode == PlanMode.Rewrite && fact(planned).filesToRewrite == 0)
+    assert(fact(planned).typesOnly)
     assert(fact(planned).steps.filter(_.name == "widen").map(_.what) == wanted)
     for (report <- Seq(planned, Reports.check(spark, table.name, None), verified(table))) {
       assert(errors(report).isEmpty)
       assert(report.facts.enabling.verdict == Verdict.Rewrite)
-      assert(report.facts.enabling.filesToRewrite == 0)
+      assert(report.facts.enabling.filesToRewrite == 0 && report.facts.enabling.typesOnly)
       assert(report.facts.enabling.reason.endsWith(s"is written: ${wanted.mkString(", ")}."))
       val found = report.findings.filter(_.rule == "C7")
       assert(found.map(_.severity) == columns.map(_ => Severity.Warning))
@@ -281,6 +283,8 @@ class UpgradeSuite extends UpgradeTests {
     assert(fact(planned).mode == PlanMode.Blocked)
     assert(errors(planned).map(_.rule).toSet == Set("B7", "B8"))
     assert(planned.findings.map(_.rule).contains("C7"))
+    for (report <- Seq(planned, Reports.check(spark, table.name, None)))
+      assert(report.facts.enabling.typesOnly)
     val error = refused(table)(upgrade(table))
     assert(error.getCondition.endsWith(".UPGRADE_BLOCKED"))
     // What is offered does all that is left to do.
