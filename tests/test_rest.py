@@ -27,7 +27,8 @@ import certificates
 import kernel
 import tls_proxy
 from certificates import Certificate
-from conftest import REPOSITORY, Table, environment, of_jdk
+from conftest import PROPERTIES, REPOSITORY, Table, environment, of_jdk
+from duckdb_client import attached
 from examples import blocks
 from iceberg_writer_compat import CatalogServer, serve, verify
 from steps import in_order
@@ -179,6 +180,34 @@ def test_duckdb_changes_rows(taking: CatalogServer, table: Table, tmp_path: Path
     ]
     for kind in ("t", "parts"):
         spark.sql(f"DROP TABLE default.{table}_{kind}")
+
+
+def test_duckdb_sees_what_delta_has_just_committed(
+    taking: CatalogServer, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its first statement after it, for which the metadata is published.
+
+    DuckDB goes by the time of the metadata: what is younger than its statement it leaves out, and
+    it reads the file of the metadata before, which says that writers are to copy on write.
+    """
+    monkeypatch.setenv("TOKEN", TOKEN)
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    spark, name = table.spark, f"delta.default.{table}"
+    with attached(taking.uri) as duck:
+        duck.execute(f"INSERT INTO {name} VALUES (2, 'y'), (3, 'z')")
+        spark.sql(f"INSERT INTO {table} VALUES (4, 'y')")
+        duck.execute(f"DELETE FROM {name} WHERE a = 4")
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN c STRING")
+        duck.execute(f"INSERT INTO {name} VALUES (5, 'y', 'c')")
+        spark.sql(f"ALTER TABLE {table} RENAME COLUMN c TO d")
+        spark.sql(f"ALTER TABLE {table} DROP COLUMN b")
+        seen = duck.execute(f"SELECT a, d FROM {name} ORDER BY a").fetchall()
+        assert seen == table.rows() == [(1, None), (2, None), (3, None), (5, "c")]
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN e STRING")
+        duck.execute(f"UPDATE {name} SET e = 'f' WHERE a = 5")
+    assert table.rows()[-1] == (5, "c", "f")
+    loaded = ask(taking, "GET", f"{TABLES}/{table}").body["metadata"]
+    assert loaded["last-updated-ms"] == int(loaded["properties"]["delta-timestamp"])
 
 
 def test_spark_of_iceberg(
