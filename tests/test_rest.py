@@ -210,6 +210,38 @@ def test_duckdb_sees_what_delta_has_just_committed(
     assert loaded["last-updated-ms"] == int(loaded["properties"]["delta-timestamp"])
 
 
+def test_bounds_that_end_within_a_character(
+    server: CatalogServer, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB writes such lower bounds, with which neither it nor PyIceberg can filter.
+
+    They are not published, for a commit on what the client knew and for one on top of others.
+    """
+    from pyiceberg.catalog import load_catalog
+
+    monkeypatch.setenv("TOKEN", TOKEN)
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    name, texts = f"delta.default.{table}", ["a" * 15 + "\u00e9", "\uffff" * 6]
+    catalog = load_catalog("delta", type="rest", uri=server.uri, token=TOKEN)
+    with attached(server.uri) as duck:
+        duck.execute(f"INSERT INTO {name} VALUES (2, ?)", [texts[0]])
+        duck.execute("BEGIN")
+        duck.execute(f"INSERT INTO {name} VALUES (3, ?)", [texts[1]])
+        made = catalog.load_table(f"default.{table}").snapshots()
+        table.spark.sql(f"INSERT INTO {table} VALUES (4, 'y')")
+        duck.execute("COMMIT")
+        there = catalog.load_table(f"default.{table}")
+        for number, text in ((1, "x"), (2, texts[0]), (3, texts[1]), (4, "y")):
+            assert there.scan(f"b = '{text}'").to_arrow()["a"].to_pylist() == [number]
+            found = duck.execute(f"SELECT a FROM {name} WHERE b = ?", [text]).fetchall()
+            assert found == [(number,)]
+    assert len(made) == 2 and {one.snapshot_id for one in made} < {
+        one.snapshot_id for one in there.snapshots()
+    }
+    assert [kind for kind, _ in changes(table.spark, table.name)].count("ICEBERG APPEND") == 2
+    assert len(there.snapshots()) == 4 and verify(table.spark, table.name).compliant
+
+
 def test_spark_of_iceberg(
     secure: CatalogServer, certificate: Certificate, table: Table, tmp_path: Path
 ) -> None:
