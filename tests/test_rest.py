@@ -27,7 +27,8 @@ import certificates
 import kernel
 import tls_proxy
 from certificates import Certificate
-from conftest import REPOSITORY, Table, environment, of_jdk
+from conftest import PROPERTIES, REPOSITORY, Table, environment, of_jdk
+from duckdb_client import attached
 from examples import blocks
 from iceberg_writer_compat import CatalogServer, serve, verify
 from steps import in_order
@@ -179,6 +180,66 @@ def test_duckdb_changes_rows(taking: CatalogServer, table: Table, tmp_path: Path
     ]
     for kind in ("t", "parts"):
         spark.sql(f"DROP TABLE default.{table}_{kind}")
+
+
+def test_duckdb_sees_what_delta_has_just_committed(
+    taking: CatalogServer, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its first statement after it, for which the metadata is published.
+
+    DuckDB goes by the time of the metadata: what is younger than its statement it leaves out, and
+    it reads the file of the metadata before, which says that writers are to copy on write.
+    """
+    monkeypatch.setenv("TOKEN", TOKEN)
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    spark, name = table.spark, f"delta.default.{table}"
+    with attached(taking.uri) as duck:
+        duck.execute(f"INSERT INTO {name} VALUES (2, 'y'), (3, 'z')")
+        spark.sql(f"INSERT INTO {table} VALUES (4, 'y')")
+        duck.execute(f"DELETE FROM {name} WHERE a = 4")
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN c STRING")
+        duck.execute(f"INSERT INTO {name} VALUES (5, 'y', 'c')")
+        spark.sql(f"ALTER TABLE {table} RENAME COLUMN c TO d")
+        spark.sql(f"ALTER TABLE {table} DROP COLUMN b")
+        seen = duck.execute(f"SELECT a, d FROM {name} ORDER BY a").fetchall()
+        assert seen == table.rows() == [(1, None), (2, None), (3, None), (5, "c")]
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN e STRING")
+        duck.execute(f"UPDATE {name} SET e = 'f' WHERE a = 5")
+    assert table.rows()[-1] == (5, "c", "f")
+    loaded = ask(taking, "GET", f"{TABLES}/{table}").body["metadata"]
+    assert loaded["last-updated-ms"] == int(loaded["properties"]["delta-timestamp"])
+
+
+def test_bounds_that_end_within_a_character(
+    server: CatalogServer, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB writes such lower bounds, with which neither it nor PyIceberg can filter.
+
+    They are not published, for a commit on what the client knew and for one on top of others.
+    """
+    from pyiceberg.catalog import load_catalog
+
+    monkeypatch.setenv("TOKEN", TOKEN)
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    name, texts = f"delta.default.{table}", ["a" * 15 + "\u00e9", "\uffff" * 6]
+    catalog = load_catalog("delta", type="rest", uri=server.uri, token=TOKEN)
+    with attached(server.uri) as duck:
+        duck.execute(f"INSERT INTO {name} VALUES (2, ?)", [texts[0]])
+        duck.execute("BEGIN")
+        duck.execute(f"INSERT INTO {name} VALUES (3, ?)", [texts[1]])
+        made = catalog.load_table(f"default.{table}").snapshots()
+        table.spark.sql(f"INSERT INTO {table} VALUES (4, 'y')")
+        duck.execute("COMMIT")
+        there = catalog.load_table(f"default.{table}")
+        for number, text in ((1, "x"), (2, texts[0]), (3, texts[1]), (4, "y")):
+            assert there.scan(f"b = '{text}'").to_arrow()["a"].to_pylist() == [number]
+            found = duck.execute(f"SELECT a FROM {name} WHERE b = ?", [text]).fetchall()
+            assert found == [(number,)]
+    assert len(made) == 2 and {one.snapshot_id for one in made} < {
+        one.snapshot_id for one in there.snapshots()
+    }
+    assert [kind for kind, _ in changes(table.spark, table.name)].count("ICEBERG APPEND") == 2
+    assert len(there.snapshots()) == 4 and verify(table.spark, table.name).compliant
 
 
 def test_spark_of_iceberg(
@@ -471,12 +532,88 @@ def test_a_request_with_a_key_is_done_once(server: CatalogServer, table: Table) 
     actions = [json.loads(line) for line in made.read_text().splitlines()]
     (application,) = (action["txn"]["appId"] for action in actions if "txn" in action)
     assert application.endswith(key)
+    # Its fields may come in another order, and another request may not have the key.
+    turned = dict(reversed(request.items()))
+    assert ask(server, "POST", path, turned, Idempotency_Key=key).status == 200
+    named = {"identifier": {"namespace": ["default"], "name": table.name}} | property_of(1)
+    for where, body in (
+        (path, property_of(1)),
+        ("/v1/transactions/commit", {"table-changes": [named]}),
+    ):
+        mistaken = ask(server, "POST", where, body, Idempotency_Key=key)
+        assert mistaken.status == 400 and "another request" in mistaken.message
+    assert table.log.version == before + 1
     # Without the key it is somebody else's, who is late.
     assert ask(server, "POST", path, request).status == 409
     assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
     assert ask(server, "DELETE", path, Idempotency_Key=key).status == 204
     assert ask(server, "DELETE", path).status == 404
     assert ask(server, "DELETE", path, Idempotency_Key="no key!").status == 400
+
+
+def test_a_table_is_not_taken_for_changed_because_of_its_uuid(
+    server: CatalogServer, table: Table
+) -> None:
+    """A request that names the UUID besides a change makes the change."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    request = property_of(1)
+    request["updates"].insert(0, {"action": "assign-uuid", "uuid": table.log.metadata["id"]})
+    assert ask(server, "POST", f"{TABLES}/{table}", request).status == 200
+    assert table.log.metadata["configuration"]["iceberg.k1"] == "v"
+
+
+def test_namespaces(server: CatalogServer, table: Table) -> None:
+    """What is answered is done, also where several clients ask for the same at once."""
+    path, name, key = "/v1/namespaces", f"{table}_namespace", str(uuid.uuid4())
+    wanted = {"namespace": [name], "properties": {"k": "v"}}
+    for _ in range(2):
+        assert ask(server, "POST", path, wanted, Idempotency_Key=key).status == 200
+    assert ask(server, "POST", path, wanted).status == 409
+    place = ask(server, "GET", f"{path}/{name}").body["properties"]["location"]
+    for change in ({"updates": {"location": f"{place}_2"}}, {"removals": ["location"]}):
+        moved = ask(server, "POST", f"{path}/{name}/properties", change)
+        assert moved.status == 400 and "location" in moved.message
+    assert ask(server, "GET", f"{path}/{name}").body["properties"]["location"] == place
+    assert ask(server, "DELETE", f"{path}/{name}").status == 204
+    kept = ask(server, "POST", path, {"namespace": ["global_temp"]})
+    assert kept.status == 400 and "global_temp" in kept.message
+    # Not empty, if other tests came before.
+    assert ask(server, "DELETE", f"{path}/default").status in (400, 409)
+    with ThreadPoolExecutor(8) as clients:
+        answers = list(clients.map(lambda _: ask(server, "POST", path, wanted).status, range(8)))
+    assert sorted(answers) == [200] + [409] * 7
+    assert ask(server, "DELETE", f"{path}/{name}").status == 204
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{no JSON", "00000000000000000001.json"), (None, "(0, 2) are not contiguous")],
+)
+def test_a_log_that_cannot_be_read(
+    server: CatalogServer, table: Table, text: str | None, said: str
+) -> None:
+    """Is an error of the server, which says what is wrong; other tables are offered."""
+    table.create_with("(1, 'x')", "a INT, b STRING")
+    log = table.folder / "_delta_log"
+    for checksum in log.glob("*.crc"):
+        checksum.unlink()
+    (log / f"{2:020}.json").write_text('{"commitInfo":{"timestamp":1}}\n')
+    file = log / f"{1:020}.json"
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(text)
+    files = sorted(log.iterdir())
+    for method, body in (("GET", None), ("POST", property_of(1)), ("DELETE", None)):
+        answer = ask(server, method, f"{TABLES}/{table}", body)
+        assert answer.status == 500, (method, answer.body)
+        assert said in answer.message and str(table.folder) not in answer.message, answer.body
+    assert sorted(log.iterdir()) == files
+    spark = table.spark
+    spark.sql(f"CREATE TABLE {table}_other (a INT) USING delta {PROPERTIES}")
+    listed = [one["name"] for one in ask(server, "GET", TABLES).body["identifiers"]]
+    assert f"{table}_other" in listed and table.name not in listed
+    spark.sql(f"DROP TABLE {table}_other")
 
 
 def test_a_table_whose_name_was_dropped_is_registered(

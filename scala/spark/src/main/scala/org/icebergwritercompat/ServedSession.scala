@@ -4,7 +4,8 @@ import org.apache.hadoop.fs.Path
 import org.apache.iceberg.TableOperations
 import org.apache.iceberg.catalog.{Catalog, Namespace, SupportsNamespaces, TableIdentifier}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.delta.writercompat.read.Sessions
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.delta.writercompat.read.{MalformedLog, Sessions, TableStates}
 import org.apache.spark.sql.delta.writercompat.writeback.{
   ClientRequest,
   RecentTables,
@@ -13,7 +14,7 @@ import org.apache.spark.sql.delta.writercompat.writeback.{
 import org.icebergwritercompat.contracts.Contracts
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.RowLevelDeletes
-import org.icebergwritercompat.rest.{Served, WatchedOperations}
+import org.icebergwritercompat.rest.{RequestKey, Served, WatchedOperations}
 
 import scala.util.Try
 
@@ -32,20 +33,39 @@ private final class ServedSession(spark: SparkSession, rowDeletes: RowLevelDelet
 
   override def catalog: Catalog with SupportsNamespaces = watched
 
-  override def within[T](key: Option[String])(body: => T): T =
-    Sessions.active(session)(key.fold(body)(k => ClientRequest.during(ClientRequest(k))(body)))
+  override def within[T](key: Option[RequestKey])(body: => T): T =
+    Sessions.active(session)(key.fold(body)(k => ClientRequest.during(request(k))(body)))
 
-  override def isCommitted(table: TableIdentifier, key: String): Boolean =
-    watched.isCommitted(table, ClientRequest(key))
+  override def isCommitted(table: TableIdentifier, key: RequestKey): Boolean =
+    watched.isCommitted(table, request(key))
+
+  private def request(key: RequestKey) = ClientRequest(key.key, key.content)
 
   override def isAlive: Boolean = !spark.sparkContext.isStopped
 
   override def whyNone(table: TableIdentifier): Option[String] =
     Option.when(table.namespace.levels.length == 1)(table).flatMap(tables.entry).map { entry =>
-      if (tables.log(entry).isEmpty) s"$table is not a Delta table"
+      val log = tables.log(entry)
+      if (log.isEmpty) s"$table is not a Delta table"
+      else if (!log.exists(_.tableExists)) s"The folder of $table has no Delta table any more"
       else
         s"$table is a Delta table without ${Contracts.default.feature}. To offer it, run " +
           s"ALTER TABLE $table SET TBLPROPERTIES ('${Contracts.default.property}' = 'true')"
+    }
+
+  override def whyUnreadable(table: TableIdentifier, failure: Throwable): Option[String] =
+    Sessions.active(session) {
+      for {
+        entry <- Option.when(table.namespace.levels.length == 1)(table).flatMap(tables.entry)
+        name = TableStates.nameOf(Identifier.of(table.namespace.levels, table.name))
+        why <- MalformedLog.textOf(session, name, failure)
+      } yield {
+        // The names of files are for the client, and where they are is not.
+        val folder = new Path(entry.location)
+        Seq(folder.toString, folder.toUri.getPath, "file:", "file://").foldLeft(why) {
+          (text, place) => text.replace(s"$place/", "")
+        }
+      }
     }
 
   override def folders(namespace: Namespace): Seq[String] = {

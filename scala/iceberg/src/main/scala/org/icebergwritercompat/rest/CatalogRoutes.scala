@@ -25,6 +25,7 @@ import org.apache.iceberg.{
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.metadata.PublishedMetadata
 
+import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.time.{Duration, Instant}
@@ -55,24 +56,39 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
 
   // What was done for the key of a request is not done again. Commits are found in Delta's log.
   private def once(request: RestRequest, asked: Prepared): Prepared =
-    request.header("Idempotency-Key").filter(_ => Changing(request.method)) match {
-      case None      => asked
-      case Some(key) =>
-        if (!key.matches("[\\w-]{1,100}"))
-          throw new IllegalArgumentException("The Idempotency-Key is no UUID")
-        val known = s"${request.method} ${request.path.mkString("/")} $key"
+    keyOf(request) match {
+      case None        => asked
+      case Some(known) =>
         def run(): RestAnswer = Option(answered.get(known)).getOrElse {
           val answer = asked.run()
-          if (answer.status == 204) answered.put(known, answer)
+          // What is committed to a table is found there, and the answer is the table as it is then.
+          if (answer.status == 204 || answer.status == 200 && asked.table.isEmpty)
+            answered.put(known, answer)
           answer
         }
-        asked.copy(run = () => run(), key = Some(key))
+        asked.copy(run = () => run(), key = Some(known))
     }
 
+  private def keyOf(request: RestRequest): Option[RequestKey] =
+    request.header("Idempotency-Key").filter(_ => Changing(request.method)).map { key =>
+      if (!key.matches("[\\w-]{1,100}"))
+        throw new IllegalArgumentException("The Idempotency-Key is no UUID")
+      RequestKey(key, content(request))
+    }
+
+  // The same request may come with the fields of its body in another order.
+  private def content(request: RestRequest): Long = {
+    val asked = Seq(request.method, request.path.mkString("/")) ++
+      request.query.toSeq.sorted.map { case (key, value) => s"$key=$value" }
+    val text = (asked :+ RestBodies.inOrder(request.body)).mkString("\n")
+    val digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8))
+    math.max(ByteBuffer.wrap(digest).getLong >>> 1, 2L)
+  }
+
   // Of requests that leave nothing in Delta's log, such as a drop.
-  private val answered: JMap[String, RestAnswer] = Collections.synchronizedMap(
-    new JLinkedHashMap[String, RestAnswer] {
-      override def removeEldestEntry(eldest: JMap.Entry[String, RestAnswer]): Boolean =
+  private val answered: JMap[RequestKey, RestAnswer] = Collections.synchronizedMap(
+    new JLinkedHashMap[RequestKey, RestAnswer] {
+      override def removeEldestEntry(eldest: JMap.Entry[RequestKey, RestAnswer]): Boolean =
         size > MostAnswered
     }
   )
@@ -184,7 +200,7 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     ),
     new Route(Endpoint.V1_UPDATE_TABLE)((request, names) => {
       val wanted = RestBodies.updateTable(request.body)
-      inLine(table(names))(answer(update(table(names), wanted, request)))
+      inLine(table(names))(answer(update(table(names), wanted, keyOf(request))))
     }),
     new Route(Endpoint.V1_DELETE_TABLE)((request, names) =>
       inLine(table(names)) {
@@ -211,7 +227,8 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
       wanted.tableChanges.asScala.toSeq match {
         case Seq(change) if change.identifier != null =>
           inLine(change.identifier) {
-            answer(update(change.identifier, change, request)).copy(status = 204, body = None)
+            answer(update(change.identifier, change, keyOf(request)))
+              .copy(status = 204, body = None)
           }
         case Seq(_) => throw new IllegalArgumentException("The changed table is not named")
         case all    =>
@@ -341,10 +358,10 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
   private def update(
       wanted: TableIdentifier,
       change: UpdateTableRequest,
-      request: RestRequest
+      key: => Option[RequestKey]
   ): LoadTableResponse = {
-    val isKnown = request.header("Idempotency-Key").exists(served.isCommitted(wanted, _))
-    def isDone(table: Table) = isKnown || isRepeated(change, metadata(table))
+    def isDone(table: Table) =
+      isRepeated(change, metadata(table)) || key.exists(served.isCommitted(wanted, _))
     if (change.requirements.asScala.exists(_.isInstanceOf[AssertTableDoesNotExist])) {
       existing(wanted.namespace)
       nameable(wanted.name)
@@ -426,7 +443,9 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     val uuids = request.updates.asScala.toSeq.collect { case assigned: MetadataUpdate.AssignUUID =>
       assigned.uuid
     }
-    (ids.nonEmpty || uuids.nonEmpty) && ids.forall(there.snapshot(_) != null) &&
+    // Of a table that is there, the UUID says nothing about what the request changes.
+    val isOfTable = request.requirements.asScala.exists(_.isInstanceOf[AssertTableDoesNotExist])
+    (ids.nonEmpty || uuids.nonEmpty && isOfTable) && ids.forall(there.snapshot(_) != null) &&
     uuids.forall(_ == there.uuid)
   }
 

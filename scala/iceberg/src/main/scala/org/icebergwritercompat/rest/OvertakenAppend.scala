@@ -9,6 +9,7 @@ import org.apache.iceberg.{
   MetadataUpdate,
   Snapshot,
   SnapshotRef,
+  TableMetadata,
   TableOperations,
   UpdateRequirement
 }
@@ -43,7 +44,7 @@ private[rest] final case class OvertakenAppend(
     val now = operations.refresh()
     requirements.foreach(_.validate(now))
     operations.appended(now, snapshot).exists { files =>
-      val append = new BaseTable(new Named(operations, snapshot.snapshotId), table).newFastAppend()
+      val append = new BaseTable(new OnTop(operations), table).newFastAppend()
       val counted = EnvironmentContext.get.keySet.asScala
       snapshot.summary.asScala.foreach { case (key, value) =>
         if (!counted(key) && !counts.exists(key.startsWith)) append.set(key, value)
@@ -51,6 +52,20 @@ private[rest] final case class OvertakenAppend(
       files.foreach(append.appendFile)
       append.commit()
       true
+    }
+  }
+
+  /**
+   * The operations for the append: its snapshot has the id that the client gave it, and what is
+   * required holds of each state that it is tried on, as the table may go on meanwhile.
+   */
+  private final class OnTop(operations: TableOperations) extends PassedOnOperations(operations) {
+
+    override def newSnapshotId(): Long = snapshot.snapshotId
+
+    override def commit(base: TableMetadata, updated: TableMetadata): Unit = {
+      requirements.foreach(_.validate(base))
+      operations.commit(base, updated)
     }
   }
 }
@@ -80,11 +95,4 @@ private[rest] object OvertakenAppend {
 
   private def isOfMain(ref: MetadataUpdate.SetSnapshotRef, snapshot: Snapshot): Boolean =
     ref.name == SnapshotRef.MAIN_BRANCH && ref.snapshotId == snapshot.snapshotId
-
-  /** Operations that give the next snapshot an id. */
-  private final class Named(operations: TableOperations, id: Long)
-      extends PassedOnOperations(operations) {
-
-    override def newSnapshotId(): Long = id
-  }
 }

@@ -1,7 +1,8 @@
 package org.icebergwritercompat.rest
 
+import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
-import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper, SerializationFeature}
 import org.apache.iceberg.catalog.{Namespace, TableIdentifier}
 import org.apache.iceberg.rest.requests._
 import org.apache.iceberg.rest.responses._
@@ -113,6 +114,13 @@ private[rest] object RestBodies {
   def registerTable(body: String): RegisterTableRequest = tree(body) { _ =>
     RegisterTableRequestParser.fromJson(body)
   }
+
+  /** A body with the fields of each object in the order of their names; others as they are. */
+  def inOrder(body: String): String =
+    try sorting.writeValueAsString(mapper.readValue(body, classOf[Object]))
+    catch { case _: JsonProcessingException => body }
+
+  private val sorting = new ObjectMapper().enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
 
   /** A body that is read only to see that it is JSON. */
   def anything(body: String): Unit = tree(body)(_ => ())

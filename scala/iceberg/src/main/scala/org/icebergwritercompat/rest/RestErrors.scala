@@ -17,8 +17,17 @@ private[rest] object RestErrors {
 
   private val logger = LoggerFactory.getLogger("org.icebergwritercompat.rest")
 
-  /** The answer to a request that came as far as this. */
-  def answer(error: Throwable, stage: Progress.Stage): RestAnswer = (stage, error) match {
+  /**
+   * The answer to a request that came as far as this.
+   *
+   * @param unreadable
+   *   what is wrong with the table of the request, if that is why it failed
+   */
+  def answer(
+      error: Throwable,
+      stage: Progress.Stage,
+      unreadable: Throwable => Option[String] = _ => None
+  ): RestAnswer = (stage, error) match {
     case (Progress.Committed | Progress.Committing, _) => unknown(error)
     case (_, e: CommitStateUnknownException)           => unknown(e)
     case (_, e: IcebergWriterCompatException)          =>
@@ -32,11 +41,16 @@ private[rest] object RestErrors {
       known(409, e)
     case (_, e @ (_: ValidationException | _: IllegalArgumentException)) => known(400, e)
     case (_, e: UnsupportedOperationException)                           => known(406, e)
-    // What a client sent and Iceberg's library does not expect.
-    case (Progress.Applying, e) =>
-      logger.info("A request cannot be applied", e)
-      known(400, "BadRequestException", "What the request changes cannot be applied to the table")
-    case (_, e) => failed("ServiceFailureException", "The server could not do it", e)
+    case (_, e)                                                          =>
+      (unreadable(e), stage) match {
+        case (Some(why), _) => failed("ServiceFailureException", why, e)
+        // What a client sent and Iceberg's library does not expect.
+        case (None, Progress.Applying) =>
+          logger.info("A request cannot be applied", e)
+          val why = "What the request changes cannot be applied to the table"
+          known(400, "BadRequestException", why)
+        case (None, _) => failed("ServiceFailureException", "The server could not do it", e)
+      }
   }
 
   private def unknown(e: Throwable): RestAnswer = failed(
@@ -49,7 +63,7 @@ private[rest] object RestErrors {
   private def failed(kind: String, message: String, e: Throwable): RestAnswer = {
     val id = UUID.randomUUID.toString.take(8)
     logger.error(s"Request failed, error $id", e)
-    known(500, kind, s"$message. The log of the server has more under $id")
+    known(500, kind, s"${message.stripSuffix(".")}. The log of the server has more under $id")
   }
 
   private def known(status: Int, e: Throwable): RestAnswer = e match {

@@ -57,5 +57,15 @@ private[rest] final case class Prepared(
     table: Option[TableIdentifier],
     line: Boolean,
     run: () => RestAnswer,
-    key: Option[String] = None
+    key: Option[RequestKey] = None
 )
+
+/**
+ * What a client knows a request by, and may send it with again.
+ *
+ * @param key
+ *   its header `Idempotency-Key`
+ * @param content
+ *   a digest of what it asks for, above 1: another request with the same key is a mistake
+ */
+final case class RequestKey(key: String, content: Long)

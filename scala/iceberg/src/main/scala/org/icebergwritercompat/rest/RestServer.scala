@@ -9,6 +9,7 @@ import io.netty.handler.flow.FlowControlHandler
 import io.netty.handler.ssl.{SslContext, SslContextBuilder, SslProvider}
 import io.netty.util.concurrent.GlobalEventExecutor
 import org.apache.hadoop.util.ShutdownHookManager
+import org.apache.iceberg.catalog.TableIdentifier
 import org.apache.spark.network.util.{IOMode, NettyUtils}
 import org.icebergwritercompat.errors.IcebergWriterCompatException
 import org.icebergwritercompat.iceberg.IcebergLibrary
@@ -20,6 +21,7 @@ import java.security.MessageDigest
 import java.util.Locale
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.TimeUnit.SECONDS
+import scala.util.Try
 import scala.util.control.NonFatal
 
 /**
@@ -173,11 +175,11 @@ final class RestServer private (served: Served, settings: RestSettings) extends 
     } else
       waiting.run { () =>
         val progress = new Progress
-        guarded(progress)(routes.prepared(request)) match {
+        guarded(progress, None)(routes.prepared(request)) match {
           case Left(error)     => finish(None, error)
           case Right(prepared) =>
             def work(): Unit = {
-              val result = guarded(progress) {
+              val result = guarded(progress, prepared.table) {
                 Progress.of(progress)(served.within(prepared.key)(prepared.run()))
               }
               finish(Some(prepared), result.merge)
@@ -191,9 +193,16 @@ final class RestServer private (served: Served, settings: RestSettings) extends 
       }
   }
 
-  private def guarded[T](progress: Progress)(body: => T): Either[RestAnswer, T] =
+  private def guarded[T](progress: Progress, table: Option[TableIdentifier])(
+      body: => T
+  ): Either[RestAnswer, T] =
     try Right(IcebergLibrary.needed(body))
-    catch { case e: Throwable => Left(RestErrors.answer(e, progress.stage)) }
+    catch {
+      case e: Throwable =>
+        def unreadable(why: Throwable) =
+          table.flatMap(of => Try(served.whyUnreadable(of, why)).toOption.flatten)
+        Left(RestErrors.answer(e, progress.stage, unreadable))
+    }
 
   private def log(
       request: RestRequest,

@@ -14,16 +14,22 @@ trait Served {
    * @param key
    *   what the client knows the request by; the commit that is made for it is found by it
    */
-  def within[T](key: Option[String])(body: => T): T
+  def within[T](key: Option[RequestKey])(body: => T): T
 
-  /** Whether a commit of a table was made for the request with a key. */
-  def isCommitted(table: TableIdentifier, key: String): Boolean
+  /**
+   * Whether a commit of a table was made for the request with a key. Fails if it was made for
+   * another one with the same key.
+   */
+  def isCommitted(table: TableIdentifier, key: RequestKey): Boolean
 
   /** Whether the tables can be reached at all. */
   def isAlive: Boolean
 
   /** Why there is no Iceberg table of a name that is taken, for a person. */
   def whyNone(table: TableIdentifier): Option[String]
+
+  /** What is wrong with a table that cannot be read, for a person, if that made a request fail. */
+  def whyUnreadable(table: TableIdentifier, failure: Throwable): Option[String]
 
   /** The folders in which tables of a namespace may be made. */
   def folders(namespace: Namespace): Seq[String]

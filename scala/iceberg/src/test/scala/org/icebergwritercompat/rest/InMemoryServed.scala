@@ -48,13 +48,15 @@ final class InMemoryServed extends Served {
     made
   }
 
-  override def within[T](key: Option[String])(body: => T): T = body
+  override def within[T](key: Option[RequestKey])(body: => T): T = body
 
-  override def isCommitted(table: TableIdentifier, key: String): Boolean = false
+  override def isCommitted(table: TableIdentifier, key: RequestKey): Boolean = false
 
   override def isAlive: Boolean = true
 
   override def whyNone(table: TableIdentifier): Option[String] = None
+
+  override def whyUnreadable(table: TableIdentifier, failure: Throwable): Option[String] = None
 
   override def folders(namespace: Namespace): Seq[String] = Seq("/")
 

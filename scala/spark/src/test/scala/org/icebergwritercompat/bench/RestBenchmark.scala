@@ -6,7 +6,13 @@ import org.apache.iceberg.jdbc.JdbcCatalog
 import org.apache.iceberg.rest.RESTCatalog
 import org.apache.spark.sql.SparkSession
 import org.icebergwritercompat.IcebergWriterCompat
-import org.icebergwritercompat.rest.{RestServer, RestSettings, Served, WatchedOperations}
+import org.icebergwritercompat.rest.{
+  RequestKey,
+  RestServer,
+  RestSettings,
+  Served,
+  WatchedOperations
+}
 
 import java.net.URI
 import java.net.http.HttpResponse.BodyHandlers
@@ -138,13 +144,15 @@ private[bench] final class ServedJdbc(
       )
   })
 
-  override def within[T](key: Option[String])(body: => T): T = body
+  override def within[T](key: Option[RequestKey])(body: => T): T = body
 
-  override def isCommitted(table: TableIdentifier, key: String): Boolean = false
+  override def isCommitted(table: TableIdentifier, key: RequestKey): Boolean = false
 
   override def isAlive: Boolean = true
 
   override def whyNone(table: TableIdentifier): Option[String] = None
+
+  override def whyUnreadable(table: TableIdentifier, failure: Throwable): Option[String] = None
 
   override def folders(namespace: Namespace): Seq[String] = Seq(warehouse.toUri.toString)
 

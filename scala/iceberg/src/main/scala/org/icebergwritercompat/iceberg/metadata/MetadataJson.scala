@@ -27,13 +27,29 @@ private[iceberg] object MetadataJson {
     else out.write(TableMetadataParser.toJson(table).getBytes(UTF_8))
 
   /** The text of metadata with at most one snapshot and without history. */
-  def withoutPast(table: TableMetadata, current: Option[Snapshot]): String = {
-    val out = new ByteArrayOutputStream
+  def withoutPast(table: TableMetadata, current: Option[Snapshot]): String = text { out =>
     new Writing(table, out).all(current.iterator.map(encode), Nil, whole = false)
+  }
+
+  /**
+   * The text of metadata with another time of its last change, and with those snapshots alone that
+   * a reference names.
+   */
+  def updatedAt(table: TableMetadata, millis: Long): String = {
+    val refs = table.refs.asScala
+    val named = refs.values.map(_.snapshotId).toSet
+    val snapshots = table.snapshots.asScala.iterator.filter(s => named(s.snapshotId))
+    text(new Writing(table, _, millis).all(snapshots.map(textOf), refs, whole = true))
+  }
+
+  private def text(write: OutputStream => Unit): String = {
+    val out = new ByteArrayOutputStream
+    write(out)
     out.toString(UTF_8)
   }
 
-  private val formatVersion = 2
+  /** The only format version that is published. */
+  val formatVersion = 2
 
   // By identity: a snapshot with the same id in other metadata may refer to other files.
   private val known = new MapMaker().weakKeys().makeMap[Snapshot, Array[Byte]]()
@@ -45,7 +61,9 @@ private[iceberg] object MetadataJson {
 
   private val factory = new JsonFactory().disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET)
 
-  private final class Writing(table: TableMetadata, out: OutputStream) {
+  private final class Writing(table: TableMetadata, out: OutputStream, updatedMillis: Long) {
+
+    def this(table: TableMetadata, out: OutputStream) = this(table, out, table.lastUpdatedMillis)
 
     private val json = factory.createGenerator(out, JsonEncoding.UTF8)
 
@@ -59,7 +77,7 @@ private[iceberg] object MetadataJson {
       json.writeStringField("table-uuid", table.uuid)
       json.writeStringField("location", table.location)
       json.writeNumberField("last-sequence-number", table.lastSequenceNumber)
-      json.writeNumberField("last-updated-ms", table.lastUpdatedMillis)
+      json.writeNumberField("last-updated-ms", updatedMillis)
       json.writeNumberField("last-column-id", table.lastColumnId)
       json.writeNumberField("current-schema-id", table.currentSchemaId)
       list("schemas", table.schemas.asScala.map(SchemaParser.toJson(_)))

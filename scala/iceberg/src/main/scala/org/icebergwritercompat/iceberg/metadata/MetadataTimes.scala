@@ -11,7 +11,8 @@ import scala.jdk.CollectionConverters._
  *
  * Iceberg uses the current time for each change, and refuses a time that is more than a minute
  * before the last change. The clocks of several writers can differ by more, or be set back. The
- * time of a snapshot is another one: that of the commit, which can be days before it is published.
+ * time of a snapshot is another one: that of the commit, which can be days before it is published;
+ * in the folder of the table so is the time of the change.
  */
 private[iceberg] object MetadataTimes {
 
@@ -22,6 +23,39 @@ private[iceberg] object MetadataTimes {
       builder.withMetadataLocation(null).setPreviousFileLocation(table.metadataFileLocation)
     }
     builder.build()
+  }
+
+  /**
+   * The metadata with the time of the Delta commit that it shows as that of its last change, or the
+   * nearest time that does not go back.
+   *
+   * It may be published long after that commit, by the first client that asks. DuckDB takes
+   * metadata that is younger than its statement for a change that came after it, and reads the file
+   * before: the statement would not see columns that Delta had when it began.
+   */
+  def asOfCommit(base: Option[TableMetadata], made: TableMetadata): TableMetadata = {
+    val committed = Option(made.property(PublishedMetadata.DeltaTimestampProperty, null))
+    val last = base.map(_.lastUpdatedMillis) ++
+      made.snapshotLog.asScala.lastOption.map(_.timestampMillis)
+    committed
+      .flatMap(_.toLongOption)
+      .map(time => (Seq(time) ++ last).max)
+      .filter(_ < made.lastUpdatedMillis && made.formatVersion == MetadataJson.formatVersion)
+      .fold(made)(updatedAt(made, _))
+  }
+
+  // The builder sets no time, and keeps that of parsed metadata. Snapshots stay the same objects.
+  private def updatedAt(made: TableMetadata, millis: Long): TableMetadata = {
+    val parsed = TableMetadataParser.fromJson(null: String, MetadataJson.updatedAt(made, millis))
+    val snapshots = made.snapshots
+    val dated = TableMetadata
+      .buildFrom(parsed)
+      .setSnapshotsSupplier(() => snapshots)
+      .withMetadataLocation(null)
+      .build()
+    // Asks the supplier, once.
+    dated.snapshots()
+    dated
   }
 
   /**

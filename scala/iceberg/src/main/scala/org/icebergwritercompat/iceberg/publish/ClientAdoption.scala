@@ -48,8 +48,8 @@ private[publish] final class ClientAdoption(paths: DataFilePaths, io: FileIO) {
   }.toOption.flatten // A manifest that cannot be read says nothing.
 
   /**
-   * The snapshots of a client whose commit has other files than they have, oldest first. Of these
-   * only the ids, and what the client says of itself, can be published.
+   * The snapshots of a client whose manifests are not published, oldest first. Of these only the
+   * ids, and what the client says of itself, can be published.
    */
   def named(prepared: TableMetadata, client: ClientSnapshots): Seq[ClientName] = Try {
     val made = client.snapshots.map(SnapshotParser.fromJson)

@@ -17,8 +17,8 @@ import scala.util.Try
  * @param snapshots
  *   each as JSON of Iceberg, oldest first; the last is to be the current one
  * @param ownFiles
- *   whether the commit has other files than the snapshots, because deleted rows were taken out of
- *   them: then only the ids of the snapshots are published
+ *   whether the manifests of the snapshots are not to be published, but only their ids: because
+ *   deleted rows were taken out of their files, or because readers fail with what they say of files
  */
 final case class ClientSnapshots(
     tableId: String,

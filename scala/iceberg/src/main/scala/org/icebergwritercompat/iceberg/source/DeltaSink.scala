@@ -50,10 +50,20 @@ final case class ProposedCommit(
     added: Seq[AddedFile] = Nil,
     removed: Seq[RemovedFile] = Nil,
     client: Option[ClientSnapshots] = None,
-    request: Option[String] = None,
+    request: Option[RequestMark] = None,
     replacesRows: Boolean = false,
     deletes: Option[RowDeletes] = None
 )
+
+/**
+ * What a request is told by, as a `txn` action of Delta.
+ *
+ * @param application
+ *   its application
+ * @param content
+ *   its version, which tells requests with the same application apart
+ */
+final case class RequestMark(application: String, content: Long)
 
 /**
  * What a table is to be.

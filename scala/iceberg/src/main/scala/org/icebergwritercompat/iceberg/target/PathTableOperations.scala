@@ -136,7 +136,7 @@ final class PathTableOperations(
       case _                         => Nil
     }
     if (base ne current()) throw lost(number + 1)
-    val written = write(number + 1, metadata, hint)
+    val written = write(number + 1, MetadataTimes.asOfCommit(Option(base), metadata), hint)
     CatalogUtil.deleteRemovedMetadataFiles(io(), base, metadata)
     unreadable.foreach(putAside)
     changed = true

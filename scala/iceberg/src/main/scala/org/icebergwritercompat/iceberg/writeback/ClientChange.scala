@@ -85,7 +85,7 @@ final class ClientChange(table: String, rowDeletes: RowLevelDeletes = RowLevelDe
         val made = newSnapshots(base, updated)
         // One of the history would remember its manifests as long as it is part of it.
         val to = current(updated).map(s => if (made.contains(s)) s else MetadataCopies.of(s))
-        if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil, None))
+        if (from.map(_.snapshotId) == to.map(_.snapshotId)) Right((Nil, Nil, None, false))
         else
           deletes(to, io).toLeft(()).flatMap { _ =>
             val difference = LiveDifference.of(updated, from, to, io)
@@ -94,10 +94,11 @@ final class ClientChange(table: String, rowDeletes: RowLevelDeletes = RowLevelDe
             for {
               changed <- files(updated, difference, dataChange = !rearranged, io)
               deleted <- rows(base, updated, to, difference, io)
-            } yield (changed._1, changed._2, deleted)
+              ownFiles = deleted.isDefined || hasUnreadableBounds(updated, to, difference, io)
+            } yield (changed._1, changed._2, deleted, ownFiles)
           }
       }
-      .map { case (added, removed, deleted) =>
+      .map { case (added, removed, deleted, ownFiles) =>
         val made = newSnapshots(base, updated)
         val whole = withoutFiles(base, updated, known, made)
         whole.copy(
@@ -110,11 +111,28 @@ final class ClientChange(table: String, rowDeletes: RowLevelDeletes = RowLevelDe
               updated.uuid,
               base.flatMap(current).map(_.snapshotId),
               made.map(SnapshotParser.toJson(_)),
-              ownFiles = deleted.isDefined
+              ownFiles = ownFiles
             )
           )
         )
       }
+
+  // DuckDB cuts the lower bound of a string after 16 bytes, also within a character, and then neither
+  // PyIceberg nor DuckDB can filter by the column.
+  private def hasUnreadableBounds(
+      updated: TableMetadata,
+      to: Option[Snapshot],
+      difference: LiveDifference,
+      io: FileIO
+  ): Boolean = {
+    val texts = TextBounds.columns(updated.schema)
+    val known = difference.common.map(_.path).toSet
+    texts.nonEmpty && difference.added.nonEmpty && to.toSeq
+      .flatMap(_.dataManifests(io).asScala)
+      .filter(manifest => manifest.hasAddedFiles && !known(manifest.path))
+      .flatMap(SnapshotHistory.liveWithMetrics(updated, io, _))
+      .exists(file => TextBounds.hasUnreadable(file, texts))
+  }
 
   /** The commit without its files: what the table is to be. */
   def defined(

@@ -59,6 +59,17 @@ object MalformedLog {
     }
   }
 
+  /** What is wrong with a log, for a person, if that is why something failed. */
+  def textOf(spark: SparkSession, table: String, failure: Throwable): Option[String] =
+    try explained[Option[String]](spark, table)(identity)(throw failure)
+    catch {
+      case own: IcebergWriterCompatException           => Some(own.getMessage)
+      case NonFatal(e) if isDeltas(e) || isOfDeltas(e) => Option(e.getMessage)
+      case NonFatal(_)                                 => None
+    }
+
+  private def isOfDeltas(e: Throwable): Boolean = e.isInstanceOf[DeltaThrowable]
+
   /**
    * The same for a step of Delta's on a table with the feature. If the log is in order, the failure
    * stays as it is.

@@ -168,7 +168,7 @@ final class DeltaTableOperations(
   ): Either[IcebergWriterCompatException, ProposedCommit] =
     change
       .proposed(base, updated, known, files)
-      .map(_.copy(request = ClientRequest.current.map(_.application)))
+      .map(_.copy(request = ClientRequest.current.map(_.mark)))
 
   /** Whether a commit of the table was made for a request. */
   def isCommitted(request: ClientRequest): Boolean = Sessions.active(tables.session) {

@@ -5,11 +5,16 @@ import org.apache.iceberg.catalog.{Namespace, TableIdentifier => IcebergIdentifi
 import org.apache.iceberg.exceptions.{
   AlreadyExistsException,
   NamespaceNotEmptyException,
-  NoSuchNamespaceException
+  NoSuchNamespaceException,
+  ValidationException
 }
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, TableAlreadyExistsException}
+import org.apache.spark.sql.catalyst.analysis.{
+  DatabaseAlreadyExistsException,
+  NoSuchTableException,
+  TableAlreadyExistsException
+}
 import org.apache.spark.sql.catalyst.catalog.{
   CatalogDatabase,
   CatalogStorageFormat,
@@ -130,7 +135,11 @@ final class SessionTables {
     catch {
       case NonFatal(e) =>
         managedAgain(from)
-        throw e
+        throw e match {
+          case _: TableAlreadyExistsException =>
+            new AlreadyExistsException("Table already exists: %s", to)
+          case other => other
+        }
     }
     managedAgain(to)
   }
@@ -166,15 +175,20 @@ final class SessionTables {
       .get(locationKey)
       .map(CatalogUtils.stringToURI)
       .getOrElse(catalog.getDefaultDBPath(name))
-    catalog.createDatabase(
-      CatalogDatabase(
-        name,
-        properties.getOrElse(commentKey, ""),
-        location,
-        properties - locationKey
-      ),
-      ignoreIfExists = false
+    val made = CatalogDatabase(
+      name,
+      properties.getOrElse(commentKey, ""),
+      location,
+      properties - locationKey
     )
+    try catalog.createDatabase(made, ignoreIfExists = false)
+    catch {
+      // Another request was faster.
+      case _: DatabaseAlreadyExistsException =>
+        throw new AlreadyExistsException("Namespace already exists: %s", namespace)
+      // Such as global_temp, which is Spark's.
+      case e: AnalysisException => throw new ValidationException(e, "%s", e.getMessage)
+    }
   }
 
   /** What is known of a database. */
@@ -187,6 +201,14 @@ final class SessionTables {
   /** Changes what is known of a database. */
   def alterDatabase(namespace: Namespace, set: Map[String, String], unset: Set[String]): Unit = {
     val found = catalog.getDatabaseMetadata(existing(namespace))
+    val location = found.locationUri.toString
+    if (unset(locationKey) || set.get(locationKey).exists(_ != location))
+      throw new ValidationException(
+        "The location of namespace %s stays %s, where its tables are. Leave it out, or make another " +
+          "namespace there",
+        namespace,
+        location
+      )
     val all = found.properties -- unset ++ set - locationKey
     catalog.alterDatabase(
       found.copy(
@@ -203,7 +225,9 @@ final class SessionTables {
       // The session lists its temporary views in every database.
       if (catalog.externalCatalog.listTables(namespace.level(0)).nonEmpty)
         throw new NamespaceNotEmptyException("Namespace is not empty: %s", namespace)
-      catalog.dropDatabase(namespace.level(0), ignoreIfNotExists = true, cascade = false)
+      // Spark keeps the database default.
+      try catalog.dropDatabase(namespace.level(0), ignoreIfNotExists = true, cascade = false)
+      catch { case e: AnalysisException => throw new ValidationException(e, "%s", e.getMessage) }
       true
     }
 

@@ -61,7 +61,8 @@ private[writercompat] final class SparkDeltaSink(
     Sessions.active(spark) {
       last = None
       val snapshot = SparkDeltaSink.recent(log, catalogTable)
-      if (proposed.request.exists(snapshot.transactions.contains)) CommitOutcome.Repeated
+      if (proposed.request.exists(made => snapshot.transactions.contains(made.application)))
+        CommitOutcome.Repeated
       else if (snapshot.version != at) CommitOutcome.Overtaken(snapshot.version)
       else {
         val transaction = start(snapshot)
@@ -327,8 +328,10 @@ private final case class ChangedFiles(
     deletedRows: Option[Long] = None
 ) {
 
-  def actions(request: Option[String]): Seq[Action] =
-    removed ++ added ++ request.map(SetTransaction(_, 1, Some(System.currentTimeMillis())))
+  def actions(request: Option[RequestMark]): Seq[Action] =
+    removed ++ added ++ request.map { made =>
+      SetTransaction(made.application, made.content, Some(System.currentTimeMillis()))
+    }
 
   /** For DESCRIBE HISTORY. */
   def metrics: Map[String, String] = Map(

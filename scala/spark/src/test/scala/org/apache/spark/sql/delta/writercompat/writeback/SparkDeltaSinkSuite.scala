@@ -199,7 +199,11 @@ class SparkDeltaSinkSuite extends TableSuite {
     val to = table()
     sql(s"INSERT INTO ${to.name} VALUES (1, 'a', 1, 1.0)")
     val proposed =
-      ProposedCommit(append, added = Seq(copied(to)), request = Some("iceberg.request.1"))
+      ProposedCommit(
+        append,
+        added = Seq(copied(to)),
+        request = Some(RequestMark("iceberg.request.1", 1))
+      )
     assert(committed(sink(to).commit(proposed, 1)) == 2)
     assert(sink(to).commit(proposed, 1) == CommitOutcome.Repeated)
     assert(sink(to).commit(proposed, 2) == CommitOutcome.Repeated)
