@@ -2,6 +2,7 @@ package org.apache.spark.sql.delta.writercompat.guard
 
 import io.delta.tables.DeltaTable
 import org.apache.spark.sql.delta.writercompat.OnThread
+import org.apache.spark.sql.functions.expr
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.{classic, DataFrame, Row, SparkSession}
 import org.icebergwritercompat.errors.{Causes, IcebergWriterCompatException}
@@ -104,6 +105,9 @@ class SessionsSuite extends AnyFunSuite with SharedSpark {
         "ALTER TABLE" -> (() =>
           session.sql(s"ALTER TABLE ${table.name} ADD COLUMN small SMALLINT")
         ),
+        "EXECUTE IMMEDIATE" -> (() =>
+          session.sql(s"EXECUTE IMMEDIATE 'ALTER TABLE ${table.name} ADD COLUMN small SMALLINT'")
+        ),
         "saveAsTable" -> (() => merging(wider).saveAsTable(table.name)),
         "save" -> (() => merging(wider).save(table.folder.toString)),
         "writeTo" -> (() => wider.writeTo(table.name).option("mergeSchema", "true").append()),
@@ -116,6 +120,15 @@ class SessionsSuite extends AnyFunSuite with SharedSpark {
             .whenNotMatched()
             .insertAll()
             .execute()
+        ),
+        "mergeInto" -> (() =>
+          wider
+            .as("s")
+            .mergeInto(table.name, expr(s"s.id = ${table.name}.id"))
+            .withSchemaEvolution()
+            .whenNotMatched()
+            .insertAll()
+            .merge()
         ),
         "stream" -> (() => stream())
       )
