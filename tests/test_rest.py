@@ -638,7 +638,10 @@ def test_a_table_whose_name_was_dropped_is_registered(
         assert refused.status == 400 and why in refused.message, refused.body
     assert ask(server, "POST", register.replace("default", "nowhere"), wanted).status == 404
     table.spark.sql(f"INSERT INTO delta.`{table.folder}` VALUES (2, 'y')")
-    again = ask(server, "POST", register, wanted)
+    key = str(uuid.uuid4())
+    assert ask(server, "POST", register, wanted, Idempotency_Key=key).status == 200
+    # Its answer was lost.
+    again = ask(server, "POST", register, wanted, Idempotency_Key=key)
     assert again.status == 200 and again.body["metadata"]["table-uuid"] == table.log.metadata["id"]
     assert table.rows() == [(1, "x"), (2, "y")]
     assert len(ask(server, "GET", path).body["metadata"]["snapshots"]) == 2

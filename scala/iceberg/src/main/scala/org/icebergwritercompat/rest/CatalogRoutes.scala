@@ -59,12 +59,15 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     keyOf(request) match {
       case None        => asked
       case Some(known) =>
-        def run(): RestAnswer = Option(answered.get(known)).getOrElse {
-          val answer = asked.run()
-          // What is committed to a table is found there, and the answer is the table as it is then.
-          if (answer.status == 204 || answer.status == 200 && asked.table.isEmpty)
-            answered.put(known, answer)
-          answer
+        def run(): RestAnswer = Option(answered.get(known)) match {
+          case Some(before) => asked.again.fold(before)(_())
+          case None         =>
+            val answer = asked.run()
+            // What is committed to a table is found there.
+            val isFound = asked.table.isDefined && asked.again.isEmpty
+            if (answer.status == 204 || answer.status == 200 && !isFound)
+              answered.put(known, if (asked.again.isEmpty) answer else answer.copy(body = None))
+            answer
         }
         asked.copy(run = () => run(), key = Some(known))
     }
@@ -220,7 +223,7 @@ private[rest] final class CatalogRoutes(served: Served, version: String) {
     new Route(Endpoint.V1_REGISTER_TABLE)((request, names) => {
       val wanted = RestBodies.registerTable(request.body)
       val made = TableIdentifier.of(namespace(names), wanted.name)
-      inLine(made)(register(made, wanted))
+      inLine(made)(register(made, wanted)).copy(again = Some(() => load(request, made)))
     }),
     new Route(Endpoint.V1_COMMIT_TRANSACTION)((request, _) => {
       val wanted = RestBodies.transaction(request.body)

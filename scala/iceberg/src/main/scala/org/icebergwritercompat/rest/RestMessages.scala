@@ -52,12 +52,15 @@ private[rest] object RestAnswer {
  *   whether it changes that table: such requests are worked on one after the other, in their order
  * @param key
  *   what its client knows it by, and may send it with again
+ * @param again
+ *   the answer if it was done before; `None` for the same as then
  */
 private[rest] final case class Prepared(
     table: Option[TableIdentifier],
     line: Boolean,
     run: () => RestAnswer,
-    key: Option[RequestKey] = None
+    key: Option[RequestKey] = None,
+    again: Option[() => RestAnswer] = None
 )
 
 /**
