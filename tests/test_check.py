@@ -328,6 +328,34 @@ def test_what_delta_does_not_make_or_change_is_not_run(untouched: Table) -> None
     spark.sql(f"DROP TABLE {name}")
 
 
+def test_no_table_gets_another_name_or_folder(untouched: Table, tmp_path: Path) -> None:
+    spark, name = untouched.spark, f"{untouched}_new"
+    for folder in ("one", "two"):
+        spark.sql(f"CREATE TABLE delta.`{tmp_path / folder}` (n SMALLINT) USING delta")
+    for statement in (
+        f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 'one'}'",
+        f"CREATE TABLE IF NOT EXISTS {name} (n SMALLINT) USING delta LOCATION '{tmp_path / 'one'}'",
+    ):
+        report = would_break(spark, statement)
+        assert "C7" in {finding.rule for finding in report.findings}
+        assert not report.compliant
+        assert not spark.catalog.tableExists(name)
+        (step,) = report.to_do
+        assert str(tmp_path / "one") in step.remedy.sql[0] and "enable" in step.remedy.sql[0]
+    # A folder that is there after a table was dropped, where Spark would put the new one.
+    shutil.copytree(tmp_path / "one", untouched.folder.with_name(name))
+    assert not would_break(spark, f"CREATE TABLE {name} (n SMALLINT) USING delta").compliant
+    assert not spark.catalog.tableExists(name)
+    shutil.rmtree(untouched.folder.with_name(name))
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 'one'}'")
+    with pytest.raises(PySparkException) as refused:
+        would_break(spark, f"ALTER TABLE {name} SET LOCATION '{tmp_path / 'two'}'")
+    assert refused.value.getCondition() == "ICEBERG_WRITER_COMPAT_STATEMENT_NOT_SUPPORTED"
+    location = spark.sql(f"DESCRIBE DETAIL {name}").head()
+    assert location is not None and location["location"].endswith("/one")
+    spark.sql(f"DROP TABLE {name}")
+
+
 def test_what_to_do_on_a_table_without_the_feature(table: Table) -> None:
     table.spark.sql(f"CREATE TABLE {table} (a INT) USING delta")
     statement = f"ALTER TABLE {table} ADD COLUMN n SMALLINT"

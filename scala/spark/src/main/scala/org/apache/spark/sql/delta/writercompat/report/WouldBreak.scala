@@ -1,7 +1,9 @@
 package org.apache.spark.sql.delta.writercompat.report
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{
   ResolvedIdentifier,
   UnresolvedIdentifier,
@@ -38,12 +40,21 @@ final class WouldBreak(spark: SparkSession) {
 
   /** The report on an ALTER, CREATE or REPLACE statement. */
   def statement(text: String): TableReport = {
-    val report = spark.sessionState.sqlParser.parsePlan(text) match {
+    val plan = spark.sessionState.sqlParser.parsePlan(text)
+    inPlace(plan).fold(carriedOut(text, plan)) { table =>
+      unchanged(table, Nil).copy(statement = Some(text))
+    }
+  }
+
+  private def carriedOut(text: String, statement: LogicalPlan): TableReport = {
+    val report = statement match {
       case drop: AlterTableDropFeature =>
         withoutFeature(existing(drop.table), drop.featureName, refusedAtOnce(drop))
       case AlterTableAddConstraint(table, name, expression) =>
         val key = WriterCompat.ConstraintPrefix + name
         withProperties(existing(table), Map(key -> expression))
+      // It changes the catalog, and makes no commit at which a dry run could end.
+      case _: SetTableLocation => throw IcebergWriterCompatException.statementNotSupported(text)
       case plan @ (_: AlterTableCommand | _: SetTableProperties | _: UnsetTableProperties) =>
         // A table of another format would be changed, as a dry run ends at a commit of Delta.
         existing(plan)
@@ -211,13 +222,53 @@ final class WouldBreak(spark: SparkSession) {
 
   private def isEnabled(state: TableState): Boolean = Contracts.isEnabled(state.properties)
 
-  /** The report on a statement that makes a table; another than one of Delta would be made. */
+  /** The report on a statement that makes a table. */
   private def made(plan: LogicalPlan, spec: TableSpecBase): TableReport = {
+    requireDelta(plan, spec)
+    dryRun(plan)
+  }
+
+  // Another table than one of Delta would be made, as a dry run ends at a commit of Delta.
+  private def requireDelta(plan: LogicalPlan, spec: TableSpecBase): Unit = {
     val format = spec.provider.getOrElse(spark.sessionState.conf.defaultDataSourceName)
     val name = nameIn(plan)
     if (!format.equalsIgnoreCase("delta") || !isInCatalogOfDelta(name))
       throw IcebergWriterCompatException.notDelta(name)
-    dryRun(plan)
+  }
+
+  /** The Delta table that is there already, where a CREATE would make no commit to stop at. */
+  private def inPlace(plan: LogicalPlan): Option[Existing] = plan match {
+    case create: CreateTable         => inPlace(create, create.tableSpec, create.ignoreIfExists)
+    case create: CreateTableAsSelect =>
+      inPlace(create, create.tableSpec, create.ignoreIfExists)
+    case _ => None
+  }
+
+  private def inPlace(
+      plan: LogicalPlan,
+      spec: TableSpecBase,
+      ignoreIfExists: Boolean
+  ): Option[Existing] = {
+    requireDelta(plan, spec)
+    val catalog = spark.sessionState.catalog
+    val parts = DeltaTables.nameParts(nameIn(plan))
+    val table = catalog.qualifyIdentifier(
+      TableIdentifier(parts.last, parts.dropRight(1).lastOption)
+    )
+    if (Try(catalog.tableExists(table)).getOrElse(false))
+      Option.when(ignoreIfExists)(existing(plan))
+    else {
+      def ofSchema = Try(new Path(catalog.getDatabaseMetadata(table.database.get).locationUri))
+      val folders = spec.location match {
+        case Some(folder) =>
+          new Path(DeltaTables.absolute(spark, folder)) +:
+            ofSchema.map(new Path(_, folder)).toOption.toSeq
+        case None => Try(new Path(catalog.defaultTablePath(table))).toOption.toSeq
+      }
+      folders
+        .find(DeltaTableUtils.isDeltaTable(spark, _))
+        .map(folder => existing(DeltaTables.find(spark, folder.toString)))
+    }
   }
 
   private def isInCatalogOfDelta(name: String): Boolean = {
@@ -290,7 +341,8 @@ final class WouldBreak(spark: SparkSession) {
   // Only errors of Delta about an existing table are findings.
   private def failed(plan: LogicalPlan, failure: Throwable): TableReport = failure match {
     case e: SparkThrowable if Option(e.getCondition).exists(_.startsWith("DELTA_")) =>
-      val report = unchanged(existing(plan), Nil)
+      val table = Try(existing(plan)).getOrElse(throw failure)
+      val report = unchanged(table, Nil)
       report.copy(findings = Finding.refusedByDelta(failure.getMessage) +: report.findings)
     case e => throw e
   }
